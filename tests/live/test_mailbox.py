@@ -16,7 +16,7 @@ from roamcast.content.subscription import Subscription
 from roamcast.live import mailbox as module
 from roamcast.live.admission import Authorship
 from roamcast.live.client import Client
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.node import Node
 from roamcast.live.store import Store
 from roamcast.live.subscribers import Subscribers
@@ -77,7 +77,7 @@ def test_a_mailbox_is_bounded_in_bytes_and_gives_one_event_at_least(monkeypatch:
         mailbox = Mailbox(Subscription(1, EVERYTHING), False, Pool(Shelf()))
         for size in (300, 300, 300, 5000):
             packed = msgspec.msgpack.encode({"event": {"id": size}})
-            mailbox.put(Delivery(packed, size))
+            mailbox.put(QueuedDelivery(packed, size))
         assert await read(mailbox) == (3, 5000)
         assert (len(mailbox), mailbox.bytes, mailbox.missed_in_all) == (0, 0, 3)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from live.nodes import run
 from roamcast.live import store as module
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.store import Store, StoreError, Sync
 
 
@@ -31,7 +31,7 @@ def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
 
 
 T = TypeVar("T")
-THREE, FOUR = (Session("k", sender, bytes(16)) for sender in (3, 4))
+THREE, FOUR = (FrameSession("k", sender, bytes(16)) for sender in (3, 4))
 
 
 def look(path: Path, read: Callable[[Store], T], node: int = 1) -> T:
@@ -293,7 +293,7 @@ def full(path: Path) -> None:
         store.add_publication(0x51525354, b"published bytes", 10)
         store.add_subscription(0x61626364, "filter = 5", None, "interest text", None)
         store.add_delivery(0x71727374, b"delivered bytes", [0x61626364])
-        store.hear({Session("key name", 3, b"salt of sixteen."): 0x41424344}, [], lambda problem: None)
+        store.hear({FrameSession("key name", 3, b"salt of sixteen."): 0x41424344}, [], lambda problem: None)
 
     fill(path, work)
 

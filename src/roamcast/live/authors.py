@@ -15,7 +15,7 @@ import msgspec
 
 from roamcast.bounded import put
 from roamcast.live import log
-from roamcast.live.certificates import NONE_REVOKED, Certificate, Members, Revocations
+from roamcast.live.certificates import NONE_REVOKED, Certificate, MembersFile, Revocations
 from roamcast.live.identity import Identity, PublicKey
 from roamcast.live.store import Store
 
@@ -112,7 +112,7 @@ class Authors:
         log.warn("the owner has revoked nodes", number=revocations.number, nodes=sorted(revocations.void))
         return True
 
-    def take_members(self, members: Members) -> None:
+    def take_members(self, members: MembersFile) -> None:
         self.take_revocations(members.revocations)
         for certificate in members.certificates:
             self.take(certificate)

@@ -33,7 +33,7 @@ from roamcast.live.control_messages import (
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy
 from roamcast.live.listeners import PATIENCE, Listeners
-from roamcast.live.openapi import OPERATIONS, Open, Session, description
+from roamcast.live.openapi import OPERATIONS, LogIn, Open, description
 from roamcast.live.places import Address
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.store import StoreError
@@ -207,7 +207,7 @@ class Control:
         return web.Response(body=content, content_type=kind, charset="utf-8", headers=_PAGE_HEADERS)
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        given = decode(await _body(request), Session, _kind(request))
+        given = decode(await _body(request), LogIn, _kind(request))
         answer = _answer(Open(True))
         return answer if self._access.exchange(given.token, answer) else _problem(401, "this is not the token")
 

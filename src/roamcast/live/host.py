@@ -41,7 +41,7 @@ from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeReques
 from roamcast.live.facts import Facts
 from roamcast.live.filters import FramedFilters
 from roamcast.live.introductions import Introduction
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication, called
@@ -436,7 +436,7 @@ class Host:
 
     def prepare(
         self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str
-    ) -> tuple[tuple[int, ...], list[Delivery]]:
+    ) -> tuple[tuple[int, ...], list[QueuedDelivery]]:
         """The subscriptions that get an event, and its deliveries."""
         wanted = self.subscribers.wanted(event, subscriptions)
         authorship = self.admission.authorship(event)
@@ -445,7 +445,7 @@ class Host:
         return wanted, self.subscribers.prepare(event, wanted, hops, via, authorship)
 
     def deliver(
-        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[QueuedDelivery]
     ) -> None:
         if not subscriptions:
             return

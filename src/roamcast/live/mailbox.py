@@ -39,7 +39,7 @@ STORED_OVERHEAD: Final = 64
 """Bytes of the store that an event takes beyond its encoding."""
 
 
-class Delivery:
+class QueuedDelivery:
     """An event on its way to listeners."""
 
     __slots__ = ("holders", "number", "packed", "size")
@@ -63,20 +63,20 @@ class Pool:
         self.stored = 0
         self._store = store
         self.last = last
-        self._copies: dict[Delivery, None] = {}  # stored events that are also in memory, oldest first
+        self._copies: dict[QueuedDelivery, None] = {}  # stored events that are also in memory, oldest first
         self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or dropped; None: for nobody
 
-    def new(self, message: SubscriberMessage, durable: tuple[int, ...]) -> Delivery:
+    def new(self, message: SubscriberMessage, durable: tuple[int, ...]) -> QueuedDelivery:
         """An event for listeners; for durable subscriptions it gets a number and is queued for the store."""
         if not durable:
             packed = encode(message, MSGPACK)
-            return Delivery(packed, len(packed))
+            return QueuedDelivery(packed, len(packed))
         self.last += 1
         packed = encode(msgspec.structs.replace(message, position=self.last), MSGPACK)
         self._store.add_delivery(self.last, packed, durable)
-        return Delivery(packed, len(packed), self.last)
+        return QueuedDelivery(packed, len(packed), self.last)
 
-    def hold(self, delivery: Delivery) -> None:
+    def hold(self, delivery: QueuedDelivery) -> None:
         self.memory += PLACE
         delivery.holders += 1
         if delivery.holders > 1:
@@ -89,7 +89,7 @@ class Pool:
             if delivery.number:
                 self._copies[delivery] = None
 
-    def release(self, delivery: Delivery, subscription: int | None) -> None:
+    def release(self, delivery: QueuedDelivery, subscription: int | None) -> None:
         """A subscription's mailbox no longer holds the delivery."""
         self.memory -= PLACE
         delivery.holders -= 1
@@ -105,7 +105,7 @@ class Pool:
             self.stored -= delivery.size + STORED_OVERHEAD
             self._gone.append((None, delivery.number))
 
-    def drop_copy(self, delivery: Delivery) -> None:
+    def drop_copy(self, delivery: QueuedDelivery) -> None:
         if self._copies.pop(delivery, delivery) is None:
             delivery.packed = None
             self.memory -= delivery.size
@@ -118,7 +118,7 @@ class Pool:
         if self.stored > MAX_STORED:
             _shrink((mailbox for mailbox in mailboxes if mailbox.durable), lambda: self.stored > MAX_STORED)
 
-    async def packed(self, delivery: Delivery) -> bytes | None:
+    async def packed(self, delivery: QueuedDelivery) -> bytes | None:
         """The bytes to send; None if the store has lost them."""
         return delivery.packed if delivery.packed is not None else await self._store.delivery(delivery.number)
 
@@ -162,14 +162,14 @@ class Mailbox:
         self.bytes = 0
         """Bytes of the events that wait."""
         self._pool = pool
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: deque[QueuedDelivery] = deque()
         self._news = asyncio.Event()
         self._notify: Callable[[], None] = self._news.set
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: QueuedDelivery) -> None:
         waiting = self._waiting
         waiting.append(delivery)
         self._pool.hold(delivery)
@@ -246,18 +246,18 @@ class Mailbox:
         """From now on `call` is called when there is an event to take; None: `pass_on` waits for it."""
         self._notify = self._news.set if call is None else call
 
-    def take(self) -> Delivery | None:
+    def take(self) -> QueuedDelivery | None:
         """The next event, for a listener that acknowledges it: it stays in the store until it is `done`."""
         return self._waiting.popleft() if self._waiting else None
 
-    def give_back(self, delivery: Delivery) -> None:
+    def give_back(self, delivery: QueuedDelivery) -> None:
         """An event that was taken and not acknowledged is the next again."""
         if self.ended:
             self.done(delivery)
         else:
             self._waiting.appendleft(delivery)
 
-    def done(self, delivery: Delivery) -> None:
+    def done(self, delivery: QueuedDelivery) -> None:
         """An event was sent or dropped; one that was taken, acknowledged."""
         self.bytes -= delivery.size + OVERHEAD
         self._pool.release(delivery, self.subscription.id)

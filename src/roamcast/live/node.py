@@ -18,7 +18,7 @@ import msgspec
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.live import log
 from roamcast.live.authors import Authors
-from roamcast.live.certificates import Members
+from roamcast.live.certificates import MembersFile
 from roamcast.live.clock import Clock
 from roamcast.live.control import Control
 from roamcast.live.facts import facts_of
@@ -70,8 +70,8 @@ class Node:
         """The first key seals; while the network changes its key, frames sealed with the old one are accepted too."""
         return [NetworkKey.load(path) for path in (self.settings.key, self.settings.old_key) if path is not None]
 
-    def _read_members(self) -> Members:
-        return Members() if self.settings.members is None else Members.load(self.settings.members)
+    def _read_members(self) -> MembersFile:
+        return MembersFile() if self.settings.members is None else MembersFile.load(self.settings.members)
 
     def _read_token(self) -> str | None:
         return read_token(self.settings.token_file) if self.settings.token_file is not None else None

@@ -34,7 +34,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from roamcast.errors import RoamcastError
 from roamcast.live import log
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, health, marks, salvage, sum_of
 
 VERSION: Final = 6
@@ -159,10 +159,10 @@ class Store:
             return None
         return bytes(packed)
 
-    def sessions(self) -> dict[Session, int]:
+    def sessions(self) -> dict[FrameSession, int]:
         """The latest block of counters received in each session, longest silent first."""
         rows = self._read("SELECT key, sender, salt, block FROM session ORDER BY rowid")
-        return {Session(key, sender, salt): block for key, sender, salt, block in rows}
+        return {FrameSession(key, sender, salt): block for key, sender, salt, block in rows}
 
     def _read(self, statement: str, *values: object) -> list[Any]:
         with self._lock:
@@ -299,8 +299,8 @@ class Store:
 
     def hear(
         self,
-        blocks: Mapping[Session, int],
-        forgotten: Iterable[Session],
+        blocks: Mapping[FrameSession, int],
+        forgotten: Iterable[FrameSession],
         done: Callable[[BaseException | None], None],
     ) -> None:
         """Records the latest block of counters received in each session, and calls back when that is on disk."""

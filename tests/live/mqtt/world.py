@@ -8,10 +8,10 @@ from roamcast.content.subscription import Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live.control_messages import DeliveredEvent, EventForm, SubscribeRequest, SubscriberMessage
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Parser, Publish
 from roamcast.live.mqtt.server import MqttConnection
-from roamcast.live.mqtt.session import Session
+from roamcast.live.mqtt.session import MqttSession
 from roamcast.live.mqtt.sessions import Sessions
 from roamcast.live.mqtt.world import MqttWorld
 from roamcast.live.store import Store
@@ -101,7 +101,7 @@ class FakeWorld(MqttWorld):
     def put(self, mailbox: Mailbox, message: SubscriberMessage) -> None:
         mailbox.put(self.pool.new(message, (mailbox.subscription.id,) if mailbox.durable else ()))
 
-    def fetch(self, delivery: Delivery, done: Callable[[bytes | None], None]) -> None:
+    def fetch(self, delivery: QueuedDelivery, done: Callable[[bytes | None], None]) -> None:
         raise AssertionError("everything is in memory here")
 
     @property
@@ -175,7 +175,7 @@ class FakeClient(MqttConnection):
         self.version = version
         self.clogged = False
         self.ended: int | None = None
-        self.session: Session | None = None
+        self.session: MqttSession | None = None
         self._sessions, self._world = sessions, world
         self._parser = Parser(10**6, version)
         self._got: list[Packet] = []

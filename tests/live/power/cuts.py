@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from live.power.mount import Power
 from roamcast.errors import RoamcastError
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.parts import Parts, read
 from roamcast.live.store import Store, StoreError, Sync
 
@@ -81,7 +81,7 @@ async def _live(folder: Path, said: Acknowledged, sync: Sync, rng: random.Random
 
 
 async def _work(store: Store, said: Acknowledged, rng: random.Random) -> None:
-    session = Session("key", 2, b"salt")
+    session = FrameSession("key", 2, b"salt")
     while True:
         said.given += 1
         serial, publication = said.given, rng.randbytes(rng.choice((20, 300, 5000)))

@@ -127,7 +127,7 @@ class Pubcomp(Acknowledgement, frozen=True):
     pass
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class WantedTopic(msgspec.Struct, frozen=True):
     """One Topic Filter of a SUBSCRIBE, with its options [3.8.3.1]."""
 
     filter: str
@@ -139,7 +139,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Subscribe(msgspec.Struct, frozen=True):
     packet: int
-    filters: tuple[Wanted, ...]
+    filters: tuple[WantedTopic, ...]
     properties: Properties = NO_PROPERTIES
 
 
@@ -471,11 +471,11 @@ class Parser:
             return Unsuback(number)
         return kind(number, tuple(reader.rest()), properties)  # type: ignore[no-any-return]
 
-    def _wanted(self, reader: _Reader) -> Wanted:
+    def _wanted(self, reader: _Reader) -> WantedTopic:
         text, options = reader.text(), reader.byte()
         if options & (0xC0 if self.version == V5 else 0xFC) or options & 3 == 3 or options & 0x30 == 0x30:
             raise _malformed("SUBSCRIBE has wrong options")  # [MQTT-3.8.3-5]
-        return Wanted(text, options & 3, bool(options & 4), bool(options & 8), options >> 4)
+        return WantedTopic(text, options & 3, bool(options & 4), bool(options & 8), options >> 4)
 
     def _publish(self, flags: int, reader: _Reader) -> Publish:
         qos, dup = flags >> 1 & 3, bool(flags & 8)
@@ -571,7 +571,7 @@ def _reasoned(packet: Any, version: int) -> bytes:  # noqa: ANN401  # a packet w
     return bytes((packet.reason,)) + (_properties(packet.properties) if packet.properties else b"")
 
 
-def _options(wanted: Wanted) -> int:
+def _options(wanted: WantedTopic) -> int:
     return wanted.qos | wanted.no_local << 2 | wanted.retain_as_published << 3 | wanted.retain_handling << 4
 
 

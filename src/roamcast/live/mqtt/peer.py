@@ -87,7 +87,7 @@ class Peer:
         self._pending.clear()
 
     async def run(self) -> None:
-        """Serves for ever; raises `Refused` if the server will never take it."""
+        """Serves for ever; raises `BridgeRefused` if the server will never take it."""
         wait, told = FIRST_WAIT, ""
         while True:
             try:
@@ -189,7 +189,7 @@ class Bridge:
         await asyncio.gather(self.node.reached.wait(), self.broker.reached.wait())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serves until it is stopped; raises `Refused` if a side will never take it."""
+        """Serves until it is stopped; raises `BridgeRefused` if a side will never take it."""
         self._tasks = [asyncio.create_task(peer.run()) for peer in (self.node, self.broker)]
         stopping = asyncio.create_task(stop.wait())
         try:

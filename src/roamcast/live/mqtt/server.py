@@ -31,7 +31,7 @@ from roamcast.live.mqtt.packets import (
     Reason,
     write,
 )
-from roamcast.live.mqtt.session import MAX_PACKET, Session
+from roamcast.live.mqtt.session import MAX_PACKET, MqttSession
 from roamcast.live.mqtt.sessions import Sessions, refusal
 from roamcast.live.mqtt.world import MqttWorld
 from roamcast.live.places import Address
@@ -101,7 +101,7 @@ class MqttConnection(asyncio.Protocol):
         self.clogged = False
         self._server = server
         self._parser = Parser(MAX_PACKET)
-        self._session: Session | None = None
+        self._session: MqttSession | None = None
         self._attached = False
         self._ended = False
         self._stopped = False
@@ -208,7 +208,7 @@ class MqttConnection(asyncio.Protocol):
         self._attached = True
         self.resume()
 
-    def _leave(self, session: Session, packet: Disconnect) -> None:
+    def _leave(self, session: MqttSession, packet: Disconnect) -> None:
         expiry = packet.properties.get("session_expiry")
         if expiry and not session.durable:
             raise PacketError(Reason.PROTOCOL_ERROR, "a session that was to end now cannot last")  # [3.14.2.2.2]

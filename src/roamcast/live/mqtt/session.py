@@ -31,7 +31,7 @@ from roamcast.live.control_messages import (
     decode,
 )
 from roamcast.live.host import Busy
-from roamcast.live.mailbox import Delivery, Mailbox
+from roamcast.live.mailbox import Mailbox, QueuedDelivery
 from roamcast.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -52,11 +52,11 @@ from roamcast.live.mqtt.packets import (
     Subscribe,
     Unsuback,
     Unsubscribe,
-    Wanted,
+    WantedTopic,
     write,
 )
 from roamcast.live.mqtt.retained import Retained
-from roamcast.live.mqtt.topics import Message, event_of, filter_of, matches, message_of
+from roamcast.live.mqtt.topics import ApplicationMessage, event_of, filter_of, matches, message_of
 from roamcast.live.mqtt.world import MqttWorld
 
 if TYPE_CHECKING:
@@ -75,20 +75,20 @@ RETAINED: Final = "retained"
 """How a message came that a new subscription gets because it was retained."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AskedTopic(msgspec.Struct, frozen=True):
     """What a client asked for with one Topic Filter."""
 
-    wanted: Wanted
+    wanted: WantedTopic
     identifier: int | None = None
 
 
 class StoredWill(msgspec.Struct, frozen=True):
-    message: Message
+    message: ApplicationMessage
     delay: int = 0
     """Seconds."""
 
 
-class Record(msgspec.Struct):
+class SessionRecord(msgspec.Struct):
     """What the store has of a session."""
 
     client_id: str
@@ -99,7 +99,7 @@ class Record(msgspec.Struct):
     ends: float | None = None
     """When the session ends, in seconds since 1970, if no client comes back."""
     connected: bool = False
-    asked: dict[str, Asked] = {}
+    asked: dict[str, AskedTopic] = {}
     again: dict[str, dict[int, int]] = {}
     """Packet Identifiers of what was sent and not acknowledged, by Topic Filter and number of the delivery."""
     will: StoredWill | None = None
@@ -108,18 +108,18 @@ class Record(msgspec.Struct):
 class _Active:
     """A subscription while its client is connected."""
 
-    def __init__(self, asked: Asked, mailbox: Mailbox, content: Filter) -> None:
+    def __init__(self, asked: AskedTopic, mailbox: Mailbox, content: Filter) -> None:
         self.asked = asked
         self.mailbox = mailbox
         self.content = content
-        self.reading: Delivery | None = None
+        self.reading: QueuedDelivery | None = None
         """A delivery that is being read from the store."""
         self.given: set[int] = set()
         """Events that it got as retained ones: the protocol may bring them too."""
 
 
-class Session:
-    def __init__(self, record: Record, world: MqttWorld, retained: Retained) -> None:
+class MqttSession:
+    def __init__(self, record: SessionRecord, world: MqttWorld, retained: Retained) -> None:
         self.record = record
         self.link: MqttConnection | None = None
         self._outstanding = 0  # publications that have no answer yet
@@ -128,7 +128,7 @@ class Session:
         self._retained = retained
         self._active: dict[str, _Active] = {}
         self._received: dict[int, bool] = {}  # Packet Identifiers of QoS 2, and whether the event is on disk
-        self._in_flight: dict[int, tuple[str, _Active, Delivery]] = {}
+        self._in_flight: dict[int, tuple[str, _Active, QueuedDelivery]] = {}
         self._again = record.again
         # A session that was connected when the node was killed: everything that waited may have been sent.
         self._doubtful = world.latest if record.connected else 0
@@ -248,7 +248,7 @@ class Session:
             if self._received[packet.packet]:
                 self._send(Pubrec(packet.packet))
             return
-        message = Message.of(packet, topic)
+        message = ApplicationMessage.of(packet, topic)
         self._outstanding += 1
         if packet.qos == 2:
             self._received[packet.packet] = False
@@ -274,7 +274,7 @@ class Session:
         return topic
 
     def publish(
-        self, message: Message, done: Callable[[BaseException | None], None], along: Callable[[], None]
+        self, message: ApplicationMessage, done: Callable[[BaseException | None], None], along: Callable[[], None]
     ) -> None:
         """Publishes an event for the client. Raises if it is refused at once."""
         form = event_of(message)
@@ -347,7 +347,7 @@ class Session:
                 return
             wanted = next(left, None)
             if wanted is not None:
-                self._subscribe_to(Asked(wanted, identifier), note)
+                self._subscribe_to(AskedTopic(wanted, identifier), note)
                 return
             self.save()
             shown = tuple(reason if link.version == V5 or reason < 0x80 else 0x80 for reason in reasons)
@@ -359,7 +359,7 @@ class Session:
 
         go_on()
 
-    def _subscribe_to(self, asked: Asked, done: Callable[[int], None]) -> None:
+    def _subscribe_to(self, asked: AskedTopic, done: Callable[[int], None]) -> None:
         wanted = asked.wanted
         granted = min(wanted.qos, 1)
         try:
@@ -387,7 +387,7 @@ class Session:
 
         self._open(asked, opened)
 
-    def _open(self, asked: Asked, opened: Callable[[RoamcastError | None], None]) -> None:
+    def _open(self, asked: AskedTopic, opened: Callable[[RoamcastError | None], None]) -> None:
         """Subscribes at the node, or goes on with a durable subscription there."""
         topic_filter, link = asked.wanted.filter, self.link
         content = filter_of(topic_filter)
@@ -469,7 +469,7 @@ class Session:
         self._world.fetch(delivery, fetched)
         return False
 
-    def _transmit(self, topic_filter: str, active: _Active, delivery: Delivery, packed: bytes | None) -> None:
+    def _transmit(self, topic_filter: str, active: _Active, delivery: QueuedDelivery, packed: bytes | None) -> None:
         number = self._again.get(topic_filter, {}).pop(delivery.number, 0) if delivery.number else 0
         packet = None if packed is None else self._packet_of(active, decode(packed, SubscriberMessage, MSGPACK))
         if packet is None:
@@ -525,7 +525,7 @@ class Session:
             topic, properties = self._with_alias(topic, self._properties_of(active, said, message))
         return Publish(topic, message.payload, qos, retain=retain, properties=properties)
 
-    def _properties_of(self, active: _Active, said: SubscriberMessage, message: Message) -> dict[str, Any]:
+    def _properties_of(self, active: _Active, said: SubscriberMessage, message: ApplicationMessage) -> dict[str, Any]:
         assert said.event is not None
         ours = [("roamcast-id", event_name(said.event.id))]
         if said.verified is not None:

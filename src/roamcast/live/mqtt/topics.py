@@ -80,7 +80,7 @@ class _Traits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {name: getattr(self, name) for name in _Traits.__struct_fields__}
 
 
-class Message(_Traits, frozen=True, omit_defaults=False):
+class ApplicationMessage(_Traits, frozen=True, omit_defaults=False):
     """An Application Message, apart from how it travels on one connection."""
 
     topic: str
@@ -88,7 +88,7 @@ class Message(_Traits, frozen=True, omit_defaults=False):
     user: Pairs = ()
 
     @classmethod
-    def of(cls, packet: Publish | Will, topic: str) -> "Message":
+    def of(cls, packet: Publish | Will, topic: str) -> "ApplicationMessage":
         given = {field: packet.properties[name] for name, field in _FIELDS.items() if name in packet.properties}
         given["text"] = bool(given.get("text"))
         return cls(topic, packet.payload, qos=min(packet.qos, 1), retain=packet.retain, **given)
@@ -110,7 +110,7 @@ class _Extra(_Traits, frozen=True):
 # --- Messages to events ---------------------------------------------------------------------------------------------
 
 
-def event_of(message: Message) -> EventForm:
+def event_of(message: ApplicationMessage) -> EventForm:
     """The event of a message that a client publishes. Raises `PacketError` if its topic cannot be one."""
     check_topic(message.topic)
     first, *levels = message.topic.split("/")
@@ -209,7 +209,7 @@ def _shown(value: Scalar) -> str:
 # --- Events to messages ---------------------------------------------------------------------------------------------
 
 
-def message_of(form: EventForm | DeliveredEvent) -> Message:
+def message_of(form: EventForm | DeliveredEvent) -> ApplicationMessage:
     """The message of an event, as it was published if it came from MQTT."""
     attributes = _tuples(form.attributes)
     rest = {name: values for name, values in attributes.items() if not _reserved(name)}
@@ -224,7 +224,7 @@ def message_of(form: EventForm | DeliveredEvent) -> Message:
         user = tuple(
             (name, _shown(one)) for name, values in rest.items() if fields.get(name) != values for one in values
         )
-    return Message(topic_of(form.type, attributes), payload, user, **extra.traits)
+    return ApplicationMessage(topic_of(form.type, attributes), payload, user, **extra.traits)
 
 
 def topic_of(type: str, attributes: Mapping[str, tuple[Scalar, ...]]) -> str:

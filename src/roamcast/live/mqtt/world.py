@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import EventForm, SubscribeRequest, SubscriberMessage
 from roamcast.live.host import Told
-from roamcast.live.mailbox import Delivery, Mailbox
+from roamcast.live.mailbox import Mailbox, QueuedDelivery
 from roamcast.units import SECOND
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MqttWorld:
         pool = self._host.subscribers.pool
         mailbox.put(pool.new(message, (mailbox.subscription.id,) if mailbox.durable else ()))
 
-    def fetch(self, delivery: Delivery, done: Callable[[bytes | None], None]) -> None:
+    def fetch(self, delivery: QueuedDelivery, done: Callable[[bytes | None], None]) -> None:
         """Reads a delivery that only the store has; None: the store has lost it."""
 
         async def fetch() -> None:
