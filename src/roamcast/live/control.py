@@ -184,17 +184,16 @@ class Control:
         return _answer({"subscriptions": self._node.status()["subscriptions"]})
 
     async def _unsubscribe(self, request: web.Request) -> web.Response:
-        text = request.match_info["id"]
-        if not text.isascii() or not text.isdigit() or len(text) > 19 or not self._node.host.unsubscribe(int(text)):
-            return _problem(404, f"there is no subscription {text[:40]}")
-        return _answer({"unsubscribed": int(text)})
+        text, number = _in_path(request, "id", 19)
+        if number is None or not self._node.host.unsubscribe(number):
+            return _problem(404, f"there is no subscription {text}")
+        return _answer({"unsubscribed": number})
 
     async def _forget_author(self, request: web.Request) -> web.Response:
-        text, authors = request.match_info["node"], self._node.authors
-        known = text.isascii() and text.isdigit() and len(text) < 11
-        if authors is None or not known or not authors.forget(int(text)):
-            return _problem(404, f"no other node {text[:40]} is known here")
-        return _answer({"forgotten": int(text)})
+        (text, number), authors = _in_path(request, "node", 10), self._node.authors
+        if authors is None or number is None or not authors.forget(number):
+            return _problem(404, f"no other node {text} is known here")
+        return _answer({"forgotten": number})
 
     async def _openapi(self, request: web.Request) -> web.Response:
         return _answer(description(tcp=not self._address.path))
@@ -250,6 +249,13 @@ def _query(request: web.Request, shape: type[S]) -> S:
         with contextlib.suppress(msgspec.ValidationError):
             given[name] = msgspec.convert(text, types.get(name, str), strict=False)
     return convert(given, shape, "not understood", ContentError)
+
+
+def _in_path(request: web.Request, name: str, digits: int) -> tuple[str, int | None]:
+    """A number in the path of a request: as it can be shown, and None if it is not one."""
+    text = request.match_info[name]
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+    return text[:40], number
 
 
 async def _body(request: web.Request) -> bytes:

@@ -189,8 +189,8 @@ def test_urgent_broadcasts_go_first() -> None:
 def test_a_message_too_long_for_all_parts() -> None:
     async def main() -> None:
         async with stations(Relay(), 1) as (one,):
-            one.link.broadcast(bytes(one.link.longest_message + 1), token="b")
-            one.link.unicast(2, bytes(one.link.longest_message + 1), token="u")
+            one.link.broadcast(bytes(PATIENT.longest_message + 1), token="b")
+            one.link.unicast(2, bytes(PATIENT.longest_message + 1), token="u")
             await until(lambda: len(one.done) == 2)
             assert one.done == [("b", False, 0, 0), ("u", False, 0, 0)]
             assert one.link.counters["too-long"] == 2

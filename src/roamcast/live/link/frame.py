@@ -222,10 +222,6 @@ class Sealer:
         self._own = self._cipher(self.session)
         return True
 
-    @property
-    def sealed(self) -> bool:
-        return self._own is not None
-
     def take(self) -> int:
         """A number that no frame of this session has had or will have."""
         taken = max(self._next, (self._clock() - self._began) // MINUTE * BLOCK)

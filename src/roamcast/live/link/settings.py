@@ -64,4 +64,5 @@ class LinkSettings:
 
     @property
     def longest_message(self) -> int:
+        """Octets; a longer message is dropped as `too-long`."""
         return min(self.longest, MAX_FRAGMENTS * self.room)

@@ -37,6 +37,7 @@ from roamcast.live.mqtt.packets import (
     Suback,
     Subscribe,
     WantedTopic,
+    free_identifier,
 )
 from roamcast.live.mqtt.topics import ApplicationMessage
 
@@ -267,17 +268,10 @@ class NodeSide(Side):
         for serial, message in self.state.inbox(self._latest, self._window - len(self._unanswered)):
             self._latest = serial
             marked = (*message.user, (BRIDGED, f"{self._broker}/{serial}"))
-            self._packet = self._next_packet()
+            self._packet = free_identifier(self._packet, self._unanswered)
             self._unanswered[self._packet] = serial
             given = msgspec.structs.replace(message, user=marked, qos=1)
             self._send(msgspec.structs.replace(_publish(given, self._packet), qos=1))
-
-    def _next_packet(self) -> int:
-        packet = self._packet
-        while True:
-            packet = packet % 65535 + 1
-            if packet not in self._unanswered:
-                return packet
 
 
 def _publish(message: ApplicationMessage, packet: int, *, dup: bool = False) -> Publish:

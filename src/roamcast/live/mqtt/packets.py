@@ -11,7 +11,7 @@ Numbers in brackets are sections and statements of the OASIS standards: MQTT Ver
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
 from typing import Any, Final, get_args
 
@@ -202,6 +202,13 @@ _NUMBERS: Final[dict[type, int]] = {kind: number for number, kind in enumerate(g
 _KINDS: Final = {number: kind for kind, number in _NUMBERS.items()}
 _FLAGGED: Final = (Pubrel, Subscribe, Unsubscribe)
 """Those whose flags are 0010 [2.1.3]; those of the others, except PUBLISH, are 0000."""
+
+
+def free_identifier(last: int, taken: Container[int]) -> int:
+    """The next Packet Identifier after the last one that is not taken; the last one's again if all are."""
+    following = (number % 65535 + 1 for number in range(last, last + 65535))
+    return next((packet for packet in following if packet not in taken), last)
+
 
 # --- Properties -----------------------------------------------------------------------------------------------------
 

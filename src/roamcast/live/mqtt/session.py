@@ -53,6 +53,7 @@ from roamcast.live.mqtt.packets import (
     Unsuback,
     Unsubscribe,
     WantedTopic,
+    free_identifier,
     write,
 )
 from roamcast.live.mqtt.retained import Retained
@@ -216,6 +217,11 @@ class MqttSession:
         if self.link is not None:
             self.link.write(write(packet, self.link.version))
 
+    def _send_when_stored(self, packet: Packet) -> None:
+        """Sends when everything so far is on disk, if the client is still connected then."""
+        link = self.link
+        self._world.then(lambda: self._send(packet) if self.link is link else None)
+
     def _explained(self, words: str) -> Properties:
         return {"reason_string": words[:200]} if self._explains else NO_PROPERTIES
 
@@ -331,9 +337,7 @@ class MqttSession:
         self._received.pop(packet, None)
         if self.record.lasting:
             self._world.forget(self._key("received", packet))
-        # Not before it is on disk: the client may use the Packet Identifier again.
-        link = self.link
-        self._world.then(lambda: self._send(Pubcomp(packet)) if self.link is link else None)
+        self._send_when_stored(Pubcomp(packet))  # not before: the client may use the Packet Identifier again
 
     # --- Subscriptions ----------------------------------------------------------------------------------------------
 
@@ -351,7 +355,7 @@ class MqttSession:
                 return
             self.save()
             shown = tuple(reason if link.version == V5 or reason < 0x80 else 0x80 for reason in reasons)
-            self._world.then(lambda: self._send(Suback(packet.packet, shown)) if self.link is link else None)
+            self._send_when_stored(Suback(packet.packet, shown))
 
         def note(reason: int) -> None:
             reasons.append(reason)
@@ -428,9 +432,7 @@ class MqttSession:
                 self._world.unsubscribe(active.mailbox.subscription.id)
                 self._world.leave(active.mailbox)
         self.save()
-        link = self.link
-        answer = Unsuback(packet.packet, tuple(reasons))
-        self._world.then(lambda: self._send(answer) if self.link is link else None)
+        self._send_when_stored(Unsuback(packet.packet, tuple(reasons)))
 
     # --- To the client ----------------------------------------------------------------------------------------------
 
@@ -546,11 +548,8 @@ class MqttSession:
         return topic, properties | {"topic_alias": alias}
 
     def _next_packet(self) -> int:
-        taken = {number for numbers in self._again.values() for number in numbers.values()}
-        for _ in range(65535):
-            self._packet = self._packet % 65535 + 1
-            if self._packet not in self._in_flight and self._packet not in taken:
-                break
+        again = {number for numbers in self._again.values() for number in numbers.values()}
+        self._packet = free_identifier(self._packet, again | self._in_flight.keys())
         return self._packet
 
     def _acknowledged(self, packet: int) -> None:

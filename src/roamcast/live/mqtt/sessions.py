@@ -99,9 +99,7 @@ class Sessions:
             raise PacketError(Reason.QUOTA_EXCEEDED, f"this node has {MAX_SESSIONS} MQTT sessions, and takes no more")
         session = former or MqttSession(SessionRecord(client_id), self._world, self.retained)
         self._sessions[client_id] = session
-        for timers in (self._ends, self._wills):
-            if client_id in timers:
-                timers.pop(client_id).cancel()
+        self._cancel_timers(client_id)
         session.link = link
         record = session.record
         record.expiry = _expiry(packet)
@@ -171,12 +169,15 @@ class Sessions:
 
     def _end(self, session: MqttSession) -> None:
         client_id = session.record.client_id
-        for timers in (self._ends, self._wills):
-            if client_id in timers:
-                timers.pop(client_id).cancel()
+        self._cancel_timers(client_id)
         if self._sessions.get(client_id) is session:
             del self._sessions[client_id]
             session.end()
+
+    def _cancel_timers(self, client_id: str) -> None:
+        for timers in (self._ends, self._wills):
+            if client_id in timers:
+                timers.pop(client_id).cancel()
 
     def _publish_will(self, session: MqttSession) -> None:
         will, session.record.will = session.record.will, None
