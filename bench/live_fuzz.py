@@ -99,7 +99,7 @@ class Maker:
 
     def _changed(self, frame: bytes) -> bytes:
         # Without a seal a changed counter would be accepted, and soon all frames of its sender would look too old.
-        kept = 0 if self._good.sealed else HEADER_SIZE
+        kept = 0 if self._good.overhead > HEADER_SIZE else HEADER_SIZE
         return frame[:kept] + mutated(self._rng, frame[kept:])
 
     def _valid(self, sender: Sealer) -> bytes:

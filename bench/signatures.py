@@ -14,15 +14,18 @@ from roamcast.content.subscription import Publication
 from roamcast.live.authors import Authors
 from roamcast.live.client import Client
 from roamcast.live.identity import Identity
-from roamcast.live.signatures import Signatures, Verdict
+from roamcast.live.signatures import Authenticity, Signatures
+from roamcast.live.store import Store
 
 TURNS = 3
 EVENTS = 2000
 WALL = 1_700_000_000 * 10**9
 
 
-class _Nowhere:
+class _Nowhere(Store):
     """A store that keeps nothing."""
+
+    def __init__(self) -> None: ...
 
     def kept(self, protocol: str) -> dict[str, bytes]:
         return {}
@@ -59,7 +62,7 @@ def _parts() -> None:
     signing = _each(lambda number: signed.append(signer.signed(Publication(plain[number]), WALL, 0).event))
     first = _each(lambda number: reader.check(signed[number]))
     again = _each(lambda number: reader.check(signed[number]))
-    assert reader.check(signed[0]) is Verdict.GENUINE
+    assert reader.check(signed[0]) is Authenticity.GENUINE
     added = signed[0].size - plain[0].size
     print(f"an event: {plain[0].size} bytes, signed {added} more; CPU: signing {1e6 * signing:.0f} µs,")
     print(f"checking {1e6 * first:.0f} µs, a copy of what was checked {1e6 * again:.0f} µs")

@@ -151,22 +151,6 @@ async def test_losses_are_those_of_the_seed() -> None:
     assert 25 < len(received[0]) < 75  # of 100 tosses, outside with a probability of 2e-7
 
 
-async def test_what_is_delayed_when_the_ether_closes_is_gone() -> None:
-    ether = Ether(2, Scripted({0: [(1, 0.0)]}), lambda: 0, delay=0.05)
-    with homes(ether, 2) as there:
-        there.send(0, b"slow")
-        await there.carried(1)
-        assert there.heard(1) == []
-        async with asyncio.timeout(20):
-            while not ether.counters["heard"]:
-                await asyncio.sleep(0.01)
-        assert [datagram for datagram, _ in there.heard(1)] == [b"slow"]
-        there.send(0, b"too late")
-        await there.carried(2)
-    await asyncio.sleep(0.1)
-    assert ether.counters["heard"] == 1
-
-
 @pytest.mark.parametrize("datagram", [b"", b"x", bytes(18)])
 def test_what_is_no_frame_is_for_everybody(datagram: bytes) -> None:
     assert addressee(datagram) is None

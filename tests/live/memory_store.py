@@ -2,9 +2,10 @@
 
 from roamcast.live.authors import Authors
 from roamcast.live.identity import Identity
+from roamcast.live.store import Store
 
 
-class MemoryStore:
+class MemoryStore(Store):
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, bytes]] = {}
 

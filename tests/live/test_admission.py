@@ -12,7 +12,7 @@ from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication
 from roamcast.live.admission import MOST_CHECKED, Admission, NotCertified
 from roamcast.live.authors import Authors
-from roamcast.live.certificates import Members
+from roamcast.live.certificates import MembersFile
 from roamcast.live.introductions import PATIENCE, Introduction
 from roamcast.live.signatures import Signatures
 from roamcast.protocols.flooding import Data
@@ -79,7 +79,7 @@ def test_what_is_not_even_signed_neither_waits_nor_asks() -> None:
 
 def test_a_node_that_was_added_again_is_believed_although_its_introduction_got_lost() -> None:
     known, two = authors(1, OWNER), authors(2, OWNER)
-    members = Members().add(2, two.identity.public, OWNER)
+    members = MembersFile().add(2, two.identity.public, OWNER)
     revoked = members.revoke(2, OWNER)
     known.take_members(members)
     known.take_members(revoked)
@@ -129,7 +129,7 @@ def test_a_publication_is_signed_once_and_again_only_for_another_network() -> No
     owned = authors(1, OWNER)
     with pytest.raises(NotCertified, match="no valid certificate"):
         Door(owned).admission.signed(signed, WALL, 0)
-    owned.take_members(Members().add(1, owned.identity.public, OWNER))
+    owned.take_members(MembersFile().add(1, owned.identity.public, OWNER))
     elsewhere = Door(owned).admission
     assert elsewhere.authorship(elsewhere.signed(signed, WALL, 0).event) == (1, "owner", 1_700_000_000.0)
     assert elsewhere.authorship(signed.event) is None

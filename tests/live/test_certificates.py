@@ -7,7 +7,7 @@ import pytest
 
 from live.memory_store import MemoryStore, authors
 from roamcast.live.authors import MOST, Authors
-from roamcast.live.certificates import MAX_REVOKED, Certificate, Members, Revocations
+from roamcast.live.certificates import MAX_REVOKED, Certificate, MembersFile, Revocations
 from roamcast.live.identity import Identity
 from roamcast.live.key import KeyProblem
 
@@ -44,7 +44,7 @@ def test_of_two_certificates_the_later_counts_whatever_came_first() -> None:
 
 
 def test_a_revoked_node_is_nobody_until_it_is_added_again() -> None:
-    members = Members().add(2, KEYS[0].public, OWNER).add(3, KEYS[2].public, OWNER)
+    members = MembersFile().add(2, KEYS[0].public, OWNER).add(3, KEYS[2].public, OWNER)
     known = authors(1, OWNER)
     known.take_members(members)
     revoked = members.revoke(2, OWNER)
@@ -76,7 +76,7 @@ def test_a_list_of_revocations_is_the_owners_and_an_older_one_changes_nothing() 
 def test_a_restart_forgets_nobody_and_another_owner_knows_nobody() -> None:
     store = MemoryStore()
     known = authors(1, OWNER, store)
-    known.take_members(Members().add(1, known.identity.public, OWNER).add(2, KEYS[0].public, OWNER))
+    known.take_members(MembersFile().add(1, known.identity.public, OWNER).add(2, KEYS[0].public, OWNER))
     known.take_revocations(Revocations(9, {3: 2}).signed(OWNER))
     again = authors(1, OWNER, store)
     assert again.identity.public == known.identity.public
@@ -129,24 +129,24 @@ def test_what_was_kept_and_cannot_be_read_is_passed_over() -> None:
 
 def test_a_members_file_reads_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "network.members"
-    members = Members().add(7, KEYS[0].public, OWNER).add(2, KEYS[1].public, OWNER).revoke(7, OWNER)
+    members = MembersFile().add(7, KEYS[0].public, OWNER).add(2, KEYS[1].public, OWNER).revoke(7, OWNER)
     assert [(one.node, one.number) for one in members.certificates] == [(2, 2)]
     assert (members.revocations.number, members.revocations.void) == (3, {7: 3})
     members.save(path)
-    assert Members.load(path) == members
+    assert MembersFile.load(path) == members
     assert members.add(7, KEYS[2].public, OWNER).certificates[-1].number == 4
     path.write_text(path.read_text() + "roamcast-member-1 7 x y z\n")
     with pytest.raises(KeyProblem, match=r"network.members, line 3: not a line of a members file"):
-        Members.load(path)
+        MembersFile.load(path)
     path.write_bytes(b"\xff")
     with pytest.raises(KeyProblem, match="is not a members file"):
-        Members.load(path)
+        MembersFile.load(path)
     with pytest.raises(KeyProblem, match="cannot be read: No such file"):
-        Members.load(tmp_path / "none")
+        MembersFile.load(tmp_path / "none")
 
 
 def test_revocations_are_bounded() -> None:
-    full = Members((), Revocations(1, dict.fromkeys(range(MAX_REVOKED), 1)))
+    full = MembersFile((), Revocations(1, dict.fromkeys(range(MAX_REVOKED), 1)))
     full.revoke(0, OWNER)
     with pytest.raises(KeyProblem, match="1024 nodes are revoked already"):
         full.revoke(MAX_REVOKED, OWNER)

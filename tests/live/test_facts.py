@@ -13,6 +13,7 @@ from roamcast.live import written as module
 from roamcast.live.client import Client
 from roamcast.live.facts import facts_of
 from roamcast.live.node import Node
+from roamcast.live.settings import NodeSettings
 from roamcast.live.written import WrittenFacts
 from roamcast.protocols.catalogue import find
 from roamcast.units import SECOND
@@ -71,7 +72,7 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
 
 def test_without_a_folder_there_are_only_counts() -> None:
     async def test() -> None:
-        recorder = facts_of(None, 3, find("flooding"))
+        recorder = facts_of(NodeSettings(node=3, insecure=True), find("flooding"), 0)
         recorder.published(1, Publication(Event("t", id=5)))
         recorder.count(1, "data", packets=1)
         await recorder.close(SECOND)

@@ -22,6 +22,7 @@ from roamcast.live.client import Client, Events
 from roamcast.live.identity import Identity
 from roamcast.live.node import Node
 from roamcast.live.signatures import Signatures
+from roamcast.live.store import Store
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import Header, Piece
@@ -43,8 +44,10 @@ TRUE, FALSE = b"true", b"false"
 VICTIM, ATTACKER = 2, 3
 
 
-class _Nowhere:
+class _Nowhere(Store):
     """A store that keeps nothing."""
+
+    def __init__(self) -> None: ...
 
     def kept(self, protocol: str) -> dict[str, bytes]:
         return {}

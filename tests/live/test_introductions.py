@@ -8,7 +8,7 @@ import pytest
 
 from live.memory_store import authors
 from roamcast.live.authors import Authors
-from roamcast.live.certificates import MAX_REVOKED, Certificate, Members, Revocations
+from roamcast.live.certificates import MAX_REVOKED, Certificate, MembersFile, Revocations
 from roamcast.live.identity import Identity
 from roamcast.live.introductions import (
     FORGOTTEN,
@@ -90,7 +90,7 @@ def test_an_author_is_introduced_once_until_somebody_appears() -> None:
 
 def test_a_new_certificate_is_introduced_at_once() -> None:
     known = authors(1, OWNER)
-    members = Members().add(1, known.identity.public, OWNER)
+    members = MembersFile().add(1, known.identity.public, OWNER)
     known.take_members(members)
     one = One(known)
     assert len(one.introductions.ahead_of([1])) == 1
@@ -157,7 +157,7 @@ def test_who_is_asked_answers_to_all_once_a_second() -> None:
 
 
 def test_neighbours_exchange_revocations() -> None:
-    members = Members().add(2, Identity.new().public, OWNER)
+    members = MembersFile().add(2, Identity.new().public, OWNER)
     behind, ahead = authors(1, OWNER), authors(3, OWNER)
     for known in (behind, ahead):
         known.take_members(members)
@@ -182,7 +182,7 @@ def test_a_message_that_waits_is_judged_when_its_author_turns_out_to_be_revoked(
     known = authors(1, OWNER)
     one = One(known)
     one.introductions.wait(0, 9, Note(1), 10, (2,))
-    revoked = Members().add(2, Identity.new().public, OWNER).revoke(2, OWNER).revocations
+    revoked = MembersFile().add(2, Identity.new().public, OWNER).revoke(2, OWNER).revocations
     one.introductions.hear(1, 9, Introduction(revoked.number, (), (), revoked))
     assert one.judged == [(9, Note(1))]
 

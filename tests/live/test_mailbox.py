@@ -16,27 +16,28 @@ from roamcast.content.subscription import Subscription
 from roamcast.live import mailbox as module
 from roamcast.live.admission import Authorship
 from roamcast.live.client import Client
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.node import Node
+from roamcast.live.store import Store
 from roamcast.live.subscribers import Subscribers
 
 
-class Shelf:
+class Shelf(Store):
     """A store in a dictionary."""
 
     def __init__(self) -> None:
         self.deliveries: dict[int, bytes] = {}
-        self.waiting: set[tuple[int, int]] = set()
+        self.waits: set[tuple[int, int]] = set()
 
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
         self.deliveries[number] = packed
-        self.waiting |= {(subscription, number) for subscription in subscriptions}
+        self.waits |= {(subscription, number) for subscription in subscriptions}
 
     def remove_delivery(self, number: int) -> None:
         del self.deliveries[number]
 
     def remove_waiting(self, subscription: int, number: int) -> None:
-        self.waiting.remove((subscription, number))
+        self.waits.remove((subscription, number))
 
     async def delivery(self, number: int) -> bytes | None:
         return self.deliveries.get(number)
@@ -76,7 +77,7 @@ def test_a_mailbox_is_bounded_in_bytes_and_gives_one_event_at_least(monkeypatch:
         mailbox = Mailbox(Subscription(1, EVERYTHING), False, Pool(Shelf()))
         for size in (300, 300, 300, 5000):
             packed = msgspec.msgpack.encode({"event": {"id": size}})
-            mailbox.put(Delivery(packed, size))
+            mailbox.put(QueuedDelivery(packed, size))
         assert await read(mailbox) == (3, 5000)
         assert (len(mailbox), mailbox.bytes, mailbox.missed_in_all) == (0, 0, 3)
 
@@ -115,7 +116,7 @@ def test_150_absent_durable_subscriptions_stay_within_the_budget(monkeypatch: py
         known = Subscribers(1, 0, Pool(Shelf()))
         all_boxes = boxes(known, 150, durable=True)
         all_boxes[0].listening = True  # and does not read: copies for it are held while there is room
-        known.pool._shelf = Disk()
+        known.pool._store = Disk()
         tracemalloc.start()
         before, _ = tracemalloc.get_traced_memory()
         for number in range(1, 601):
@@ -155,7 +156,7 @@ def test_the_store_has_what_waits_for_durable_ones_and_nothing_else(monkeypatch:
         known.pool.before_commit()
         assert durable.missed > 0, "the store is bounded too"
         assert durable.missed + len(durable) == 20
-        assert shelf.waiting == {(0, number) for number in range(durable.missed + 1, 21)}
+        assert shelf.waits == {(0, number) for number in range(durable.missed + 1, 21)}
         assert set(shelf.deliveries) == set(range(durable.missed + 1, 21))
         assert [await read(passing) for _ in range(20)] == [(0, number) for number in range(1, 21)]
         missed, first = durable.missed, durable.missed + 1
@@ -165,7 +166,7 @@ def test_the_store_has_what_waits_for_durable_ones_and_nothing_else(monkeypatch:
         known.remove(0)
         known.pool.before_commit()
         assert not shelf.deliveries
-        assert not shelf.waiting
+        assert not shelf.waits
         assert (known.pool.memory, known.pool.stored) == (0, 0)
 
     run(test)

@@ -11,7 +11,7 @@ import pytest
 
 from live.nodes import Relay, address, run, settings, until
 from roamcast.content.subscription import Publication
-from roamcast.live.certificates import Members
+from roamcast.live.certificates import MembersFile
 from roamcast.live.client import Client, ClientError
 from roamcast.live.identity import Identity
 from roamcast.live.key import NetworkKey
@@ -25,7 +25,7 @@ class Network:
         folder.mkdir()
         self.folder = folder
         self.owner = Identity.new()
-        self.members = Members()
+        self.members = MembersFile()
         self.key = folder / "network.key"
         NetworkKey.new(self.owner.public).save(self.key)
         self.relay = Relay()
@@ -99,7 +99,7 @@ def test_certificates_travel_ahead_of_events_also_over_several_hops(tmp_path: Pa
     async def test() -> None:
         async with Network(tmp_path / "net") as network, AsyncExitStack() as stack:
             for number in (1, 2, 3):
-                alone = Members().add(number, await network.identity(number), network.owner)
+                alone = MembersFile().add(number, await network.identity(number), network.owner)
                 alone.save(network.folder / f"{number}.members")
             one = await stack.enter_async_context(network.node(1))
             two = await stack.enter_async_context(network.node(2))
@@ -190,8 +190,8 @@ def test_a_signature_is_for_one_network(tmp_path: Path) -> None:
                 assert here.authors is not None
                 assert there.authors is not None
                 assert here.authors.identity.public == there.authors.identity.public
-                assert here.host.is_authentic(published)
-                assert not there.host.is_authentic(published)
+                assert here.host.admission.is_authentic(published)
+                assert not there.host.admission.is_authentic(published)
 
     run(test)
 

@@ -14,7 +14,7 @@ from roamcast.content.signed import Signed, leaves_of, root_of
 from roamcast.content.subscription import Publication
 from roamcast.live.authors import Authors
 from roamcast.live.identity import Identity
-from roamcast.live.signatures import REMEMBERED, Signatures, Verdict
+from roamcast.live.signatures import REMEMBERED, Authenticity, Signatures
 
 WALL = 1_700_000_000_123_456_789
 SIGNER = authors(2)
@@ -40,10 +40,10 @@ assert BODY is not None
 def test_a_true_event_is_genuine_with_and_without_its_payload() -> None:
     assert BODY is not None
     check = reader(SIGNER).check
-    assert check(EVENT) is Verdict.GENUINE
+    assert check(EVENT) is Authenticity.GENUINE
     root = root_of(7, leaves_of(b"payload", 3))
     bare = msgspec.structs.replace(EVENT, body=msgspec.structs.replace(BODY, payload=b"", root=root))
-    assert check(bare) is Verdict.GENUINE
+    assert check(bare) is Authenticity.GENUINE
     assert BODY.time == 1_700_000_000_123
 
 
@@ -74,8 +74,8 @@ def test_a_true_event_is_genuine_with_and_without_its_payload() -> None:
 )
 def test_one_change_makes_it_a_forgery(change: dict[str, Any]) -> None:
     check = reader(SIGNER).check
-    assert check(EVENT) is Verdict.GENUINE  # what is remembered does not help the forger
-    assert check(msgspec.structs.replace(EVENT, **change)) is Verdict.FORGED
+    assert check(EVENT) is Authenticity.GENUINE  # what is remembered does not help the forger
+    assert check(msgspec.structs.replace(EVENT, **change)) is Authenticity.FORGED
 
 
 @given(events, st.integers(0, 4), st.integers(0, 63), st.integers(1, 255))
@@ -87,19 +87,19 @@ def test_any_event_can_be_signed_and_no_bit_of_the_signature_be_changed(
     read = msgspec.msgpack.decode(msgspec.msgpack.encode(true), type=Event)
     assert read.payload == mine.payload
     check = reader(SIGNER).check
-    assert check(read) is Verdict.GENUINE
+    assert check(read) is Authenticity.GENUINE
     assert true.signed is not None
     broken = bytearray(true.signed.signature)
     broken[place] ^= change
     body = msgspec.structs.replace(true.signed, signature=bytes(broken))
-    assert check(msgspec.structs.replace(true, body=body)) is Verdict.FORGED
+    assert check(msgspec.structs.replace(true, body=body)) is Authenticity.FORGED
 
 
 def test_an_event_in_anothers_name_is_forged_or_its_author_unknown() -> None:
     other = authors(3)
     stolen = msgspec.structs.replace(EVENT, id=event_id(3, 5))
-    assert reader(SIGNER).check(stolen) is Verdict.UNKNOWN
-    assert reader(SIGNER, other).check(stolen) is Verdict.FORGED
+    assert reader(SIGNER).check(stolen) is Authenticity.UNKNOWN
+    assert reader(SIGNER, other).check(stolen) is Authenticity.FORGED
 
 
 def test_what_was_checked_is_remembered_and_failures_are_not() -> None:
@@ -116,7 +116,7 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roamcast.live.signatures.REMEMBERED", 10)
     signatures = reader(SIGNER)
     for number in range(1, 20):
-        assert signatures.check(signed(Event("t", id=event_id(2, number)))) is Verdict.GENUINE
+        assert signatures.check(signed(Event("t", id=event_id(2, number)))) is Authenticity.GENUINE
     assert len(signatures) == 10
     assert REMEMBERED * 200 < 8 * 2**20  # bytes
 
@@ -129,7 +129,7 @@ def test_with_an_owner_a_signature_is_for_one_network() -> None:
     theirs.identity = mine.identity
     from roamcast.live.certificates import Certificate
 
-    for known, by, verdict in ((mine, owner, Verdict.GENUINE), (theirs, other, Verdict.FORGED)):
+    for known, by, verdict in ((mine, owner, Authenticity.GENUINE), (theirs, other, Authenticity.FORGED)):
         assert known.take(Certificate(2, mine.identity.public, 1).signed(by))
         assert Signatures(known).check(event) is verdict
 

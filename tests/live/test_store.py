@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from live.nodes import run
 from roamcast.live import store as module
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.store import Store, StoreError, Sync
 
 
@@ -31,7 +31,7 @@ def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
 
 
 T = TypeVar("T")
-THREE, FOUR = (Session("k", sender, bytes(16)) for sender in (3, 4))
+THREE, FOUR = (FrameSession("k", sender, bytes(16)) for sender in (3, 4))
 
 
 def look(path: Path, read: Callable[[Store], T], node: int = 1) -> T:
@@ -42,7 +42,13 @@ def look(path: Path, read: Callable[[Store], T], node: int = 1) -> T:
 
 def test_a_new_store_knows_nothing(tmp_path: Path) -> None:
     def everything(store: Store) -> object:
-        numbers = store.node, store.epoch, store.clock, store.serial, store.subscriptions_made
+        numbers = (
+            store.numbers["node"],
+            store.numbers.get("epoch"),
+            store.numbers["clock"],
+            store.numbers["serial"],
+            store.numbers["subscriptions"],
+        )
         return numbers, store.kept("x"), store.unhanded(), store.publications(), store.subscriptions()
 
     assert look(tmp_path / "s", everything) == ((1, None, 0, 0, 0), {}, [], [], [])
@@ -68,7 +74,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
 
     def read(store: Store) -> object:
         return (
-            (store.epoch, store.serial),
+            (store.numbers.get("epoch"), store.numbers["serial"]),
             (store.kept("hint"), store.kept("flooding")),
             (store.unhanded(), store.publications()),
             (store.subscriptions(), store.sessions()),
@@ -202,17 +208,17 @@ def test_the_log_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def refused(path: Path, node: int = 1) -> str:
     with pytest.raises(StoreError) as problem:
-        look(path, lambda store: store.node, node)
+        look(path, lambda store: store.numbers["node"], node)
     return str(problem.value)
 
 
 def test_a_store_of_another_node_is_refused(tmp_path: Path) -> None:
-    look(tmp_path / "s", lambda store: store.node)
+    look(tmp_path / "s", lambda store: store.numbers["node"])
     assert refused(tmp_path / "s", node=2).endswith("s: is the store of node 1, not of node 2: choose another")
 
 
 def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
-    look(tmp_path / "s", lambda store: store.node)
+    look(tmp_path / "s", lambda store: store.numbers["node"])
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
@@ -252,7 +258,7 @@ def test_what_can_be_read_of_a_damaged_file_is_saved(tmp_path: Path, caplog: pyt
     at = octets.index((1000).to_bytes(64, "big")) // 4096 * 4096  # a page in the middle of what was kept
     octets[at : at + 4096] = b"\xff" * 4096
     path.write_bytes(octets)
-    kept, serial, damaged = look(path, lambda store: (store.kept("p"), store.serial, store.damaged))
+    kept, serial, damaged = look(path, lambda store: (store.kept("p"), store.numbers["serial"], store.damaged))
     assert 1000 < len(kept) < 2000
     assert all(value == int(key).to_bytes(64, "big") for key, value in kept.items())
     assert {"00000000", "00001999"} <= kept.keys()
@@ -287,14 +293,14 @@ def full(path: Path) -> None:
         store.add_publication(0x51525354, b"published bytes", 10)
         store.add_subscription(0x61626364, "filter = 5", None, "interest text", None)
         store.add_delivery(0x71727374, b"delivered bytes", [0x61626364])
-        store.hear({Session("key name", 3, b"salt of sixteen."): 0x41424344}, [], lambda problem: None)
+        store.hear({FrameSession("key name", 3, b"salt of sixteen."): 0x41424344}, [], lambda problem: None)
 
     fill(path, work)
 
 
 def everything(store: Store) -> dict[str, Any]:
     return {
-        "epoch": store.epoch,
+        "epoch": store.numbers.get("epoch"),
         "kept": store.kept("flooding"),
         "unhanded": [stored.publication for stored in store.unhanded()],
         "subscriptions": store.subscriptions(),
@@ -469,7 +475,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         rest = process.stdout.read().split()
     acknowledged = int(rest[-1]) if rest else 200
-    found = look(tmp_path / "s", lambda store: (store.publications(), store.serial, store.kept("p")))
+    found = look(tmp_path / "s", lambda store: (store.publications(), store.numbers["serial"], store.kept("p")))
     assert isinstance(found, tuple)
     publications, serial, kept = found
     assert publications == [(number, b"event %d" % number, 0) for number in range(1, serial + 1)]
@@ -506,7 +512,10 @@ def test_with_sync_off_nothing_waits_and_an_orderly_end_keeps_everything(tmp_pat
         assert store.commits == 1
 
     run(test)
-    assert look(tmp_path / "s", lambda store: (store.publications(), store.serial)) == ([(1, b"event", 0)], 1)
+    assert look(tmp_path / "s", lambda store: (store.publications(), store.numbers["serial"])) == (
+        [(1, b"event", 0)],
+        1,
+    )
 
 
 def test_with_sync_off_what_waits_for_a_subscription_is_found_before_it_is_on_disk(tmp_path: Path) -> None:
@@ -525,7 +534,7 @@ def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path
         "from roamcast.live.store import Store\n"
         "async def main():\n"
         "    store = Store(Path(sys.argv[1]), 1, 'off')\n"
-        "    serial = store.serial + 1\n"
+        "    serial = store.numbers['serial'] + 1\n"
         "    def crash(problem):\n"
         "        store.add_publication(serial + 1, b'lost', 0)\n"
         "        os._exit(9)\n"
@@ -536,7 +545,7 @@ def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path
     )
     for _ in range(2):
         assert subprocess.run([sys.executable, "-c", program, str(tmp_path / "s")], check=False).returncode == 9
-    found = look(tmp_path / "s", lambda store: (store.serial, store.sessions()))
+    found = look(tmp_path / "s", lambda store: (store.numbers["serial"], store.sessions()))
     first, second = 1, 1 + module.SKIPPED + 1
     assert found == (second + module.SKIPPED, {THREE: 7})
     assert look(tmp_path / "s", lambda store: [each.serial for each in store.publications()]) == [first, second]

@@ -96,8 +96,9 @@ def bridge(
 
 def _node(connection: Connection) -> "tuple[int, Target]":
     """The node's number, and where it speaks MQTT."""
-    from roamcast.live.mqtt.peer import Target, trusted
+    from roamcast.live.mqtt.peer import Target
     from roamcast.live.places import Address, read_token
+    from roamcast.live.request import trusted
 
     status: dict[str, Any] = with_node(connection, lambda client: client.status())
     spoken = status.get("mqtt")

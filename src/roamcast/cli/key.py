@@ -10,7 +10,7 @@ import click
 from roamcast.cli.connection import Connection, connecting, with_node
 from roamcast.cli.options import FILE
 from roamcast.content.event import MAX_NODE
-from roamcast.live.certificates import Members
+from roamcast.live.certificates import MembersFile
 from roamcast.live.identity import PUBLIC, Identity, PublicKey
 from roamcast.live.key import KeyProblem, NetworkKey, load_owner, save_owner
 
@@ -100,7 +100,7 @@ def add(members: Path, node: int, identity: str, owner: Path) -> None:
         public = PublicKey(bytes.fromhex(identity)).octets
     except ValueError:
         raise KeyProblem(f"an identity is {2 * PUBLIC} hex digits, as 'roamcast key identity' prints it") from None
-    listed = Members.load(members) if members.exists() else Members()
+    listed = MembersFile.load(members) if members.exists() else MembersFile()
     listed.add(node, public, Identity(load_owner(owner))).save(members)
 
 
@@ -113,7 +113,7 @@ def revoke(members: Path, node: int, owner: Path) -> None:
     Give the file to any node that runs (--members, SIGHUP): the nodes tell each other. From then on nobody believes
     an event of NODE, not even one from before. It still has the network's key: to keep it from listening, change that.
     """
-    Members.load(members).revoke(node, Identity(load_owner(owner))).save(members)
+    MembersFile.load(members).revoke(node, Identity(load_owner(owner))).save(members)
 
 
 @key.command()

@@ -54,24 +54,15 @@ def addressee(datagram: bytes) -> int | None:
 class Ether:
     """The doors of nodes 0 to `nodes` - 1, and the traffic between them, on the running event loop.
 
-    `delay` is in seconds; `clock` gives ns since the start.
+    `clock` gives ns since the start.
     """
 
-    def __init__(
-        self,
-        nodes: int,
-        air: Medium,
-        clock: Callable[[], int],
-        *,
-        seed: int = 0,
-        delay: float = 0.0,
-    ) -> None:
+    def __init__(self, nodes: int, air: Medium, clock: Callable[[], int], *, seed: int = 0) -> None:
         self.counters: Counter[str] = Counter()
         """carried (datagrams received), heard (copies sent out), lost, unplaced (copies to a node whose address is not
         known yet), refused (copies that the kernel did not accept)."""
         self._air = air
         self._clock = clock
-        self._delay = delay
         self._chance = Random(f"{seed}/ether")
         self._nodes = nodes
         self._doors: list[socket.socket] = []
@@ -135,15 +126,11 @@ class Ether:
                 continue
             if loss and self._chance.random() < loss:
                 counters["lost"] += 1
-            elif self._delay:
-                asyncio.get_running_loop().call_later(self._delay, self._pass_on, receiver, datagram)
             else:
                 self._pass_on(receiver, datagram)
 
     def _pass_on(self, receiver: int, datagram: bytes) -> None:
         home = self._homes[receiver]
-        if not self._doors:  # closed during the delay
-            return
         if home is None:
             self.counters["unplaced"] += 1
             return

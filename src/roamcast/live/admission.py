@@ -25,7 +25,7 @@ from roamcast.live.carried import Carried, CarriedEvents
 from roamcast.live.checks import Checks
 from roamcast.live.clock import Agenda
 from roamcast.live.introductions import Introduction, Introductions
-from roamcast.live.signatures import Signatures, Verdict
+from roamcast.live.signatures import Authenticity, Signatures
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.messages import Message
 
@@ -132,7 +132,7 @@ class Admission:
 
     def _is_admitted(self, one: Carried, most: int) -> bool:
         if not one.fits:
-            self._counters[Verdict.FORGED.value] += 1
+            self._counters[Authenticity.FORGED.value] += 1
             return False
         if self._signatures.computed >= most:
             self._counters["not checked"] += 1
@@ -149,7 +149,7 @@ class Admission:
             return False
         verdict = self._signatures.check(own[0])
         self._count_checks()
-        return verdict is Verdict.GENUINE
+        return verdict is Authenticity.GENUINE
 
     def ahead_of(self, message: Message) -> list[Introduction]:
         """What must be sent before a message."""
@@ -174,9 +174,9 @@ class Admission:
 
     def _is_genuine(self, event: Event) -> bool:
         verdict = self._signatures.check(event)
-        if verdict is not Verdict.GENUINE:
+        if verdict is not Authenticity.GENUINE:
             self._counters[verdict.value] += 1
-        return verdict is Verdict.GENUINE
+        return verdict is Authenticity.GENUINE
 
     def signed(self, publication: Publication, wall: int, block: int) -> Publication:
         """The publication as it is sent; `wall` is this node's clock, in ns since 1970."""

@@ -15,8 +15,9 @@ import msgspec
 
 from roamcast.bounded import put
 from roamcast.live import log
-from roamcast.live.certificates import NONE_REVOKED, Certificate, Members, Revocations
-from roamcast.live.identity import Identity, Keeper, PublicKey
+from roamcast.live.certificates import NONE_REVOKED, Certificate, MembersFile, Revocations
+from roamcast.live.identity import Identity, PublicKey
+from roamcast.live.store import Store
 
 MOST: Final = 4096
 SECTION: Final = "authors"
@@ -28,7 +29,7 @@ Trust = Literal["owner", "first use"]
 
 
 class Authors:
-    def __init__(self, node: int, identity: Identity, owner: bytes | None, store: Keeper) -> None:
+    def __init__(self, node: int, identity: Identity, owner: bytes | None, store: Store) -> None:
         """`owner` is the public key of the network's owner, if it has one."""
         self.node = node
         self.identity = identity
@@ -61,9 +62,9 @@ class Authors:
 
     def key(self, node: int) -> PublicKey | None:
         """The key of a node; None if it is unknown or revoked."""
-        known = self._known.get(node)
-        if known is None or self.revocations.revokes(known[0]):
+        if self.certificate(node) is None:
             return None
+        known = self._known[node]
         if self.owner is not None:
             put(self._known, node, known, MOST)  # the latest used
         return known[1]
@@ -111,7 +112,7 @@ class Authors:
         log.warn("the owner has revoked nodes", number=revocations.number, nodes=sorted(revocations.void))
         return True
 
-    def take_members(self, members: Members) -> None:
+    def take_members(self, members: MembersFile) -> None:
         self.take_revocations(members.revocations)
         for certificate in members.certificates:
             self.take(certificate)

@@ -84,7 +84,7 @@ class Revocations(msgspec.Struct, frozen=True, array_like=True):
 NONE_REVOKED: Final = Revocations(0, {})
 
 
-class Members(NamedTuple):
+class MembersFile(NamedTuple):
     """What a members file says."""
 
     certificates: tuple[Certificate, ...] = ()
@@ -95,22 +95,22 @@ class Members(NamedTuple):
         numbers = [certificate.number for certificate in self.certificates]
         return 1 + max([self.revocations.number, *self.revocations.void.values(), *numbers])
 
-    def add(self, node: int, key: bytes, owner: Identity) -> "Members":
+    def add(self, node: int, key: bytes, owner: Identity) -> "MembersFile":
         """With a new certificate instead of the node's former ones."""
         made = Certificate(node, key, self.next_number).signed(owner)
-        return Members((*(other for other in self.certificates if other.node != node), made), self.revocations)
+        return MembersFile((*(other for other in self.certificates if other.node != node), made), self.revocations)
 
-    def revoke(self, node: int, owner: Identity) -> "Members":
+    def revoke(self, node: int, owner: Identity) -> "MembersFile":
         """Without the node: all its certificates up to now are void."""
         number = self.next_number
         void = self.revocations.void | {node: number}
         if len(void) > MAX_REVOKED:
             raise KeyProblem(f"{MAX_REVOKED} nodes are revoked already: give the network a new key and a new owner")
         others = tuple(other for other in self.certificates if other.node != node)
-        return Members(others, Revocations(number, void).signed(owner))
+        return MembersFile(others, Revocations(number, void).signed(owner))
 
     @classmethod
-    def load(cls, path: Path) -> "Members":
+    def load(cls, path: Path) -> "MembersFile":
         try:
             lines = path.read_text("ascii").splitlines()
         except UnicodeDecodeError:

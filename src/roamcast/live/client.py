@@ -50,11 +50,11 @@ from roamcast.live.places import (
     read_token,
 )
 from roamcast.live.publisher import LONGEST, Publisher
-from roamcast.live.request import request
+from roamcast.live.request import request, trusted
 from roamcast.live.senses import as_attributes, as_place
 
 if TYPE_CHECKING:
-    from roamcast.live.websockets import WebSocket, WebSockets
+    import aiohttp
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
@@ -133,7 +133,7 @@ class Events:
         self._client = client
         self._request = request
         self._on_missed = on_missed
-        self._socket: WebSocket | None = None
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
         self.subscription: int | None = None
         """Its id, once it is in force."""
         self.missed = 0
@@ -153,7 +153,7 @@ class Events:
             return self
         self._socket = await self._client._websocket("/subscribe", 2 * MAX_REQUEST)
         try:
-            await self._socket.send(encode(self._request, MSGPACK))
+            await self._socket.send_bytes(encode(self._request, MSGPACK))
             message = await self._next()
         except OSError:
             message = None
@@ -173,8 +173,8 @@ class Events:
 
     async def _next(self) -> SubscriberMessage | None:
         assert self._socket is not None
-        received = await self._socket.receive()
-        if received is None:
+        received = (await self._socket.receive()).data
+        if not isinstance(received, bytes):
             return None
         with _only_client_errors():
             message = decode(received, SubscriberMessage, MSGPACK)
@@ -241,9 +241,12 @@ class Client:
             if token is None and TOKEN_VARIABLE in os.environ:
                 token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        self._tls = self._trusted(tls_cert or os.environ.get(CERTIFICATE_VARIABLE))
+        certificate = tls_cert or os.environ.get(CERTIFICATE_VARIABLE)
+        encrypted = not self._address.path and (not self._address.local or certificate is not None)
+        with _only_client_errors():
+            self._tls = trusted(certificate) if encrypted else None
         self._entered = False
-        self._websockets: WebSockets | None = None
+        self._session: aiohttp.ClientSession | None = None  # for WebSockets
         self._open: list[Events] = []
         self._published = False
         self._publisher = Publisher(
@@ -265,9 +268,9 @@ class Client:
         self._open.clear()
         with contextlib.suppress(OSError):
             await self._publisher.close()
-        if self._websockets is not None:
-            await self._websockets.close()
-            self._websockets = None
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
         self._entered = False
 
     # --- Requests ---------------------------------------------------------------------------------------------------
@@ -376,17 +379,6 @@ class Client:
 
     # --- Connection -------------------------------------------------------------------------------------------------
 
-    def _trusted(self, certificate: Path | str | None) -> ssl.SSLContext | None:
-        """The TLS context with the trusted certificates; None: a local connection, not encrypted."""
-        if self._address.path or (self._address.local and certificate is None):
-            return None
-        try:
-            return ssl.create_default_context(cafile=certificate)
-        except (OSError, ssl.SSLError) as problem:
-            raise ClientError(
-                f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}"
-            ) from None
-
     def _check_entered(self) -> None:
         if not self._entered:
             raise ClientError("a client is used within 'async with Client() as client'")
@@ -413,24 +405,32 @@ class Client:
     def _silent(self) -> ClientError:
         return Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s")
 
-    async def _websocket(self, path: str, longest: int) -> "WebSocket":
-        from roamcast.live.websockets import Refused, WebSockets  # noqa: PLC0415  # see there
+    async def _websocket(self, path: str, longest: int) -> "aiohttp.ClientWebSocketResponse":
+        """An open WebSocket. Whatever breaks it is an `OSError`."""
+        import aiohttp  # noqa: PLC0415  # it takes longer to load than most requests take
 
         self._check_entered()
-        if self._websockets is None:
-            self._websockets = WebSockets(self._address, self._tls, self._headers)
+        address, tls = self._address, self._tls
+        if self._session is None:
+            connector: aiohttp.BaseConnector
+            connector = (
+                aiohttp.UnixConnector(address.path) if address.path else aiohttp.TCPConnector(limit=0, ssl=tls or True)
+            )
+            base = "http://localhost" if address.path else f"{'http' if tls is None else 'https'}://{address}"
+            # `trust_env` stays off: no proxy belongs between a node and its applications.
+            self._session = aiohttp.ClientSession(base, connector=connector, headers=self._headers)
         # On one machine the system tells when the other end is gone; a node that is stopped for a while is not.
-        heartbeat = None if self._address.local else _HEARTBEAT
+        heartbeat = None if address.local else _HEARTBEAT
         try:
-            return await self._websockets.open(path, longest, heartbeat)
-        except Refused as refusal:
+            return await self._session.ws_connect(path, max_msg_size=longest, heartbeat=heartbeat)
+        except aiohttp.WSServerHandshakeError as refusal:
             words = "a token is needed, or another one" if refusal.status == 401 else f"it answered {refusal.status}"
-            raise ClientError(f"the node at {self._address} refuses: {words}") from None
-        except OSError as problem:
+            raise ClientError(f"the node at {address} refuses: {words}") from None
+        except (OSError, aiohttp.ClientError) as problem:
             raise self._unreachable(problem) from None
 
-    def _unreachable(self, problem: OSError) -> ClientError:
-        reason = problem.strerror or problem
+    def _unreachable(self, problem: Exception) -> ClientError:
+        reason = getattr(problem, "strerror", None) or problem
         if isinstance(problem, ssl.SSLCertVerificationError):
             return ClientError(
                 f"the node at {self._address} shows a certificate that is not trusted ({reason}): name the right one "

@@ -10,7 +10,7 @@ import contextlib
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -19,7 +19,6 @@ from roamcast.config.errors import decode as convert
 from roamcast.errors import ConfigError, ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.access import Access
-from roamcast.live.authors import Authors
 from roamcast.live.control_messages import (
     JSON,
     MAX_REQUEST,
@@ -32,13 +31,15 @@ from roamcast.live.control_messages import (
     encode,
 )
 from roamcast.live.gate import Gate
-from roamcast.live.host import Busy, Host
+from roamcast.live.host import Busy
 from roamcast.live.listeners import PATIENCE, Listeners
-from roamcast.live.openapi import OPERATIONS, Open, Session, description
+from roamcast.live.openapi import OPERATIONS, LogIn, Open, description
 from roamcast.live.places import Address
 from roamcast.live.publishing import PublishingStream
-from roamcast.live.senses import Senses
 from roamcast.live.store import StoreError
+
+if TYPE_CHECKING:
+    from roamcast.live.node import Node
 
 IDLE: Final = 30.0
 """Seconds that a connection stays open without a request."""
@@ -59,20 +60,6 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Controlled(Protocol):
-    """The part of a node that the API needs."""
-
-    @property
-    def host(self) -> Host: ...
-    @property
-    def senses(self) -> Senses: ...
-    @property
-    def authors(self) -> Authors | None: ...
-    def status(self) -> dict[str, Any]: ...
-    def failure(self) -> str | None: ...
-    def other_protocols(self) -> list[dict[str, Any]]: ...
-
-
 # A browser must not guess the content type, keep an answer, or show it to a page of another site.
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -87,15 +74,12 @@ _PAGE_HEADERS: Final = _HEADERS | {
 
 
 class Control:
-    def __init__(
-        self, node: Controlled, address: Address, token: str | None, tls: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, node: "Node", address: Address, token: str | None, tls: ssl.SSLContext | None = None) -> None:
         self._node = node
         self._address = address
         self._access = Access(address, token, tls is not None)
         self._tls = None if address.path else tls
         self._listeners = Listeners(lambda: node.host, address.local)
-        self._server: asyncio.Server | None = None
         self.gate: Gate | None = None
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_REQUEST)
         for operation in OPERATIONS:
@@ -120,7 +104,7 @@ class Control:
         assert self._runner.server is not None
         self.gate = Gate(self._runner.server, tls=self._tls)
         try:
-            self._server, self._address = await self.gate.listen(self._address, "--api")
+            self._address = await self.gate.listen(self._address, "--api")
             self._access.address = self._address
         except ConfigError:
             await self._runner.cleanup()
@@ -128,14 +112,10 @@ class Control:
         return self._address
 
     async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
         if self.gate is not None:
             self.gate.close()
         await self._listeners.close()
         await self._runner.cleanup()
-        if self._address.path:
-            Path(self._address.path).unlink(missing_ok=True)
 
     # --- Access control ---------------------------------------------------------------------------------------------
 
@@ -154,8 +134,6 @@ class Control:
             return _problem(
                 answer.status, answer.reason, {"Allow": allowed} if (allowed := answer.headers.get("Allow")) else {}
             )
-        except ContentError as problem:
-            return _problem(400, str(problem))
         except ConfigError as problem:
             return _problem(409, str(problem))
         except (Busy, StoreError) as problem:
@@ -206,17 +184,16 @@ class Control:
         return _answer({"subscriptions": self._node.status()["subscriptions"]})
 
     async def _unsubscribe(self, request: web.Request) -> web.Response:
-        text = request.match_info["id"]
-        if not text.isascii() or not text.isdigit() or len(text) > 19 or not self._node.host.unsubscribe(int(text)):
-            return _problem(404, f"there is no subscription {text[:40]}")
-        return _answer({"unsubscribed": int(text)})
+        text, number = _in_path(request, "id", 19)
+        if number is None or not self._node.host.unsubscribe(number):
+            return _problem(404, f"there is no subscription {text}")
+        return _answer({"unsubscribed": number})
 
     async def _forget_author(self, request: web.Request) -> web.Response:
-        text, authors = request.match_info["node"], self._node.authors
-        known = text.isascii() and text.isdigit() and len(text) < 11
-        if authors is None or not known or not authors.forget(int(text)):
-            return _problem(404, f"no other node {text[:40]} is known here")
-        return _answer({"forgotten": int(text)})
+        (text, number), authors = _in_path(request, "node", 10), self._node.authors
+        if authors is None or number is None or not authors.forget(number):
+            return _problem(404, f"no other node {text} is known here")
+        return _answer({"forgotten": number})
 
     async def _openapi(self, request: web.Request) -> web.Response:
         return _answer(description(tcp=not self._address.path))
@@ -229,7 +206,7 @@ class Control:
         return web.Response(body=content, content_type=kind, charset="utf-8", headers=_PAGE_HEADERS)
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        given = decode(await _body(request), Session, _kind(request))
+        given = decode(await _body(request), LogIn, _kind(request))
         answer = _answer(Open(True))
         return answer if self._access.exchange(given.token, answer) else _problem(401, "this is not the token")
 
@@ -272,6 +249,13 @@ def _query(request: web.Request, shape: type[S]) -> S:
         with contextlib.suppress(msgspec.ValidationError):
             given[name] = msgspec.convert(text, types.get(name, str), strict=False)
     return convert(given, shape, "not understood", ContentError)
+
+
+def _in_path(request: web.Request, name: str, digits: int) -> tuple[str, int | None]:
+    """A number in the path of a request: as it can be shown, and None if it is not one."""
+    text = request.match_info[name]
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+    return text[:40], number
 
 
 async def _body(request: web.Request) -> bytes:

@@ -5,16 +5,18 @@ Counting needs only this file. Arrow, which writes, takes 50 MB: a node that wri
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from roamcast.content.event import Scalar
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.extras import not_installed
 from roamcast.live import log
-from roamcast.protocols.api import Node, Time
+from roamcast.protocols.api import Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
+
+if TYPE_CHECKING:
+    from roamcast.live.settings import NodeSettings
 
 K = TypeVar("K")
 
@@ -87,16 +89,9 @@ class Facts:
         """The node ends."""
 
 
-def facts_of(
-    folder: Path | None,
-    node: Node,
-    entry: Entry,
-    *,
-    decisions: bool = False,
-    limit: int = DEFAULT_LIMIT,
-    epoch: int | None = None,
-) -> Facts:
-    """The facts of a node, written to a folder if there is one; `epoch` is their time 0, in ns since 1970."""
+def facts_of(settings: "NodeSettings", entry: Entry, epoch: int) -> Facts:
+    """The facts of a node, written to a folder if it has one; `epoch` is their time 0, in ns since 1970."""
+    folder = settings.facts
     if folder is None:
         return Facts()
     try:
@@ -104,7 +99,8 @@ def facts_of(
     except ModuleNotFoundError as missing:
         raise not_installed("writing facts (--facts)", missing, "facts") from None
     try:
-        return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit, epoch=epoch)
+        limit = settings.facts_limit
+        return WrittenFacts(folder, settings.node, entry, decisions=settings.decisions, limit=limit, epoch=epoch)
     except OSError as problem:
         # Facts are for measuring: the node continues without them, and logs it.
         log.error("facts could not be written", reason=str(problem), folder=str(folder))

@@ -73,6 +73,8 @@ class Gate:
         self.waiting: set[Knock] = set()
         self.counters: Counter[str] = Counter()
         self._most = capacity() if most is None else most
+        self._listening: asyncio.Server | None = None
+        self._path: Path | None = None
 
     def __call__(self) -> asyncio.Protocol:
         return Knock(self)
@@ -87,19 +89,21 @@ class Gate:
         transports += [handler.transport for handler in self.server.connections]
         return sum(_address(transport) == address for transport in transports) < MAX_PER_ADDRESS
 
-    async def listen(self, address: Address, option: str) -> tuple[asyncio.Server, Address]:
+    async def listen(self, address: Address, option: str) -> Address:
         """Starts listening; returns the address with the actual port, if port 0 was requested."""
         loop = asyncio.get_running_loop()
         try:
             if address.path:
-                return await self._listen_locally(Path(address.path)), address
-            server = await loop.create_server(self, address.host, address.port)
+                self._listening = await self._listen_locally(Path(address.path))
+                self._path = Path(address.path)
+                return address
+            self._listening = await loop.create_server(self, address.host, address.port)
         except OSError as problem:
             raise ConfigError(
                 f"{option} {address}: cannot listen there: {problem.strerror or problem}; each node needs an address "
                 "of its own"
             ) from None
-        return server, Address(address.host, server.sockets[0].getsockname()[1])
+        return Address(address.host, self._listening.sockets[0].getsockname()[1])
 
     async def _listen_locally(self, path: Path) -> asyncio.Server:
         if path.is_socket() and answers(path):
@@ -113,6 +117,11 @@ class Gate:
             os.umask(former)
 
     def close(self) -> None:
+        """Listens no more; connections that were let in stay."""
+        if self._listening is not None:
+            self._listening.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
         for knock in list(self.waiting):
             knock.drop("closing")
 

@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -41,10 +41,10 @@ from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeReques
 from roamcast.live.facts import Facts
 from roamcast.live.filters import FramedFilters
 from roamcast.live.introductions import Introduction
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
-from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
+from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication, called
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import Codec, FrameError
@@ -108,13 +108,13 @@ class Host:
         self.protocol = entry.name
         self._entry = entry
         self.counters: Counter[str] = Counter()
-        self.subscribers = Subscribers(node, store.subscriptions_made, Pool(store, store.last_delivery))
+        self.subscribers = Subscribers(node, store.numbers["subscriptions"], Pool(store, store.numbers["deliveries"]))
         self._clock = clock
         self._store = store
         self._facts = facts
         self._codec = Codec((*entry.messages, Introduction))
         self._framed = FramedFilters(entry.messages)
-        self._serial = store.serial
+        self._serial = store.numbers["serial"]
         self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
         self._under_way_bytes = 0
         self._waiting: deque[_Waiting] = deque()
@@ -163,7 +163,7 @@ class Host:
         if not self._facts.recording:
             self._store.set_number("recorded", NOTHING_RECORDED)
             return
-        recorded = self._store.recorded
+        recorded = self._store.numbers["recorded"]
         if recorded == NOTHING_RECORDED:
             recorded = self._serial
             self._store.set_number("recorded", recorded)
@@ -229,18 +229,7 @@ class Host:
 
     async def publish(self, form: EventForm) -> int:
         """Publishes an event; returns its id when it is on disk and will be sent."""
-        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        def tell(number: int, problem: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if problem is None:
-                done.set_result(number)
-            else:
-                done.set_exception(problem)
-
-        self.publish_then(form, tell)
-        return await done
+        return await called(lambda told: self.publish_then(form, told))
 
     def publish_then(self, form: EventForm, told: Told, along: Callable[[], None] = _nothing) -> None:
         """Publishes an event, or waits until it can, and calls back; raises if it is refused at once. What `along`
@@ -432,13 +421,6 @@ class Host:
     def encode(self, message: Message) -> bytes:
         return self._codec.sendable(self._framed.sendable(message))
 
-    def ahead_of(self, message: Message) -> Sequence[Message]:
-        """What must be sent before a message."""
-        return self.admission.ahead_of(message)
-
-    def is_authentic(self, event: Event) -> bool:
-        return self.admission.is_authentic(event)
-
     def unreachable(self, to: Node, message: Message) -> None:
         if not isinstance(message, Introduction):
             self._later(self.broker.unreachable, to, message)
@@ -454,7 +436,7 @@ class Host:
 
     def prepare(
         self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str
-    ) -> tuple[tuple[int, ...], list[Delivery]]:
+    ) -> tuple[tuple[int, ...], list[QueuedDelivery]]:
         """The subscriptions that get an event, and its deliveries."""
         wanted = self.subscribers.wanted(event, subscriptions)
         authorship = self.admission.authorship(event)
@@ -463,7 +445,7 @@ class Host:
         return wanted, self.subscribers.prepare(event, wanted, hops, via, authorship)
 
     def deliver(
-        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[QueuedDelivery]
     ) -> None:
         if not subscriptions:
             return

@@ -4,10 +4,13 @@ The secret never leaves the store. What others see is the public key, and it is 
 number (`certificates.py`).
 """
 
-from typing import Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+if TYPE_CHECKING:
+    from roamcast.live.store import Store
 
 SECTION: Final = "identity"
 """Where it is in the store, beside what protocols keep."""
@@ -24,14 +27,6 @@ _SMALL: Final = frozenset((0, 1, _P - 1, _P, _P + 1, _EIGHTH, _P - _EIGHTH))
 library does not refuse them."""
 
 
-class Keeper(Protocol):
-    """The part of a store that is needed here."""
-
-    def kept(self, protocol: str) -> dict[str, bytes]: ...
-    def keep(self, protocol: str, key: str, value: bytes) -> None: ...
-    def forget(self, protocol: str, key: str) -> None: ...
-
-
 class Identity:
     def __init__(self, secret: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(secret)
@@ -42,7 +37,7 @@ class Identity:
         return cls(Ed25519PrivateKey.generate().private_bytes_raw())
 
     @classmethod
-    def of(cls, store: Keeper) -> Self:
+    def of(cls, store: "Store") -> Self:
         """The identity in a store; a new one is queued for it."""
         secret = store.kept(SECTION).get(_SECRET)
         if secret is not None:

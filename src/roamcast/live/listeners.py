@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import msgspec
-from aiohttp import WSMsgType, web
+from aiohttp import WSMessage, WSMsgType, web
 
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live.control_messages import (
@@ -24,6 +24,7 @@ from roamcast.live.control_messages import (
     MSGPACK,
     Polled,
     PollRequest,
+    Published,
     SubscribeRequest,
     SubscriberMessage,
     decode,
@@ -99,17 +100,16 @@ class Listeners:
             return
         if first.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return
-        # A binary request gets binary messages.
-        kind = MSGPACK if first.type is WSMsgType.BINARY else JSON
+        kind = kind_of_answer(first)
         try:
             request = decode(first.data, SubscribeRequest, kind)
             mailbox = await self._host().subscribe(request)
         except RoamcastError as problem:
-            await _tell(listener, SubscriberMessage(error=str(problem)), kind)
+            await tell(listener, SubscriberMessage(error=str(problem)), kind)
             await listener.close(code=1008)
             return
         try:
-            await _tell(listener, SubscriberMessage(subscribed=mailbox.subscription.id), kind)
+            await tell(listener, SubscriberMessage(subscribed=mailbox.subscription.id), kind)
             await _stream(listener, mailbox, kind)
         except ConnectionError:
             pass  # the listener left while it was being sent something
@@ -249,19 +249,24 @@ async def _left(listener: web.WebSocketResponse) -> None:
 async def _send_all(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
     async def send(missed: int, packed: bytes) -> None:
         if missed:
-            await _tell(listener, SubscriberMessage(missed=missed), kind)
+            await tell(listener, SubscriberMessage(missed=missed), kind)
         if kind == MSGPACK:
             await listener.send_bytes(packed)
         else:
-            await _tell(listener, decode(packed, SubscriberMessage, MSGPACK), kind)
+            await tell(listener, decode(packed, SubscriberMessage, MSGPACK), kind)
 
     while await mailbox.pass_on(send):
         pass
 
 
-async def _tell(listener: web.WebSocketResponse, message: SubscriberMessage, kind: str) -> None:
+def kind_of_answer(request: WSMessage) -> str:
+    """A binary request gets binary messages."""
+    return MSGPACK if request.type is WSMsgType.BINARY else JSON
+
+
+async def tell(socket: web.WebSocketResponse, message: SubscriberMessage | list[Published], kind: str) -> None:
     content = encode(message, kind)
     if kind == MSGPACK:
-        await listener.send_bytes(content)
+        await socket.send_bytes(content)
     else:
-        await listener.send_str(content.decode())
+        await socket.send_str(content.decode())

@@ -19,12 +19,13 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from roamcast.content.subscription import Subscription
 from roamcast.live.control_messages import MSGPACK, SubscriberMessage, encode
+from roamcast.live.store import Store
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
@@ -38,16 +39,7 @@ STORED_OVERHEAD: Final = 64
 """Bytes of the store that an event takes beyond its encoding."""
 
 
-class Shelf(Protocol):
-    """The part of a store that the pool needs."""
-
-    def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None: ...
-    def remove_delivery(self, number: int) -> None: ...
-    def remove_waiting(self, subscription: int, number: int) -> None: ...
-    async def delivery(self, number: int) -> bytes | None: ...
-
-
-class Delivery:
+class QueuedDelivery:
     """An event on its way to listeners."""
 
     __slots__ = ("holders", "number", "packed", "size")
@@ -65,26 +57,26 @@ class Delivery:
 class Pool:
     """All events that wait in mailboxes."""
 
-    def __init__(self, shelf: Shelf, last: int = 0) -> None:
+    def __init__(self, store: Store, last: int = 0) -> None:
         """`last` is the number of the last delivery that was put into the store."""
         self.memory = 0
         self.stored = 0
-        self._shelf = shelf
+        self._store = store
         self.last = last
-        self._copies: dict[Delivery, None] = {}  # stored events that are also in memory, oldest first
+        self._copies: dict[QueuedDelivery, None] = {}  # stored events that are also in memory, oldest first
         self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or dropped; None: for nobody
 
-    def new(self, message: SubscriberMessage, durable: tuple[int, ...]) -> Delivery:
+    def new(self, message: SubscriberMessage, durable: tuple[int, ...]) -> QueuedDelivery:
         """An event for listeners; for durable subscriptions it gets a number and is queued for the store."""
         if not durable:
             packed = encode(message, MSGPACK)
-            return Delivery(packed, len(packed))
+            return QueuedDelivery(packed, len(packed))
         self.last += 1
         packed = encode(msgspec.structs.replace(message, position=self.last), MSGPACK)
-        self._shelf.add_delivery(self.last, packed, durable)
-        return Delivery(packed, len(packed), self.last)
+        self._store.add_delivery(self.last, packed, durable)
+        return QueuedDelivery(packed, len(packed), self.last)
 
-    def hold(self, delivery: Delivery) -> None:
+    def hold(self, delivery: QueuedDelivery) -> None:
         self.memory += PLACE
         delivery.holders += 1
         if delivery.holders > 1:
@@ -97,7 +89,7 @@ class Pool:
             if delivery.number:
                 self._copies[delivery] = None
 
-    def release(self, delivery: Delivery, subscription: int | None) -> None:
+    def release(self, delivery: QueuedDelivery, subscription: int | None) -> None:
         """A subscription's mailbox no longer holds the delivery."""
         self.memory -= PLACE
         delivery.holders -= 1
@@ -113,7 +105,7 @@ class Pool:
             self.stored -= delivery.size + STORED_OVERHEAD
             self._gone.append((None, delivery.number))
 
-    def drop_copy(self, delivery: Delivery) -> None:
+    def drop_copy(self, delivery: QueuedDelivery) -> None:
         if self._copies.pop(delivery, delivery) is None:
             delivery.packed = None
             self.memory -= delivery.size
@@ -126,9 +118,9 @@ class Pool:
         if self.stored > MAX_STORED:
             _shrink((mailbox for mailbox in mailboxes if mailbox.durable), lambda: self.stored > MAX_STORED)
 
-    async def packed(self, delivery: Delivery) -> bytes | None:
+    async def packed(self, delivery: QueuedDelivery) -> bytes | None:
         """The bytes to send; None if the store has lost them."""
-        return delivery.packed if delivery.packed is not None else await self._shelf.delivery(delivery.number)
+        return delivery.packed if delivery.packed is not None else await self._store.delivery(delivery.number)
 
     # --- What goes with the next commit ------------------------------------------------------------------------------
 
@@ -139,9 +131,9 @@ class Pool:
     def before_commit(self) -> None:
         for subscription, number in self._gone:
             if subscription is not None:
-                self._shelf.remove_waiting(subscription, number)
+                self._store.remove_waiting(subscription, number)
             else:
-                self._shelf.remove_delivery(number)
+                self._store.remove_delivery(number)
         self._gone.clear()
 
 
@@ -170,14 +162,14 @@ class Mailbox:
         self.bytes = 0
         """Bytes of the events that wait."""
         self._pool = pool
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: deque[QueuedDelivery] = deque()
         self._news = asyncio.Event()
         self._notify: Callable[[], None] = self._news.set
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def put(self, delivery: Delivery) -> None:
+    def put(self, delivery: QueuedDelivery) -> None:
         waiting = self._waiting
         waiting.append(delivery)
         self._pool.hold(delivery)
@@ -188,7 +180,7 @@ class Mailbox:
 
     def leave_out(self) -> None:
         """Drops the oldest event."""
-        self._let_go(self._waiting.popleft())
+        self.done(self._waiting.popleft())
         self.missed += 1
         self.missed_in_all += 1
 
@@ -204,11 +196,11 @@ class Mailbox:
         if position > self._pool.last:
             return  # the number is from another store
         while self._waiting and self._waiting[0].number <= position:
-            self._let_go(self._waiting.popleft())
+            self.done(self._waiting.popleft())
 
     def clear(self) -> None:
         while self._waiting:
-            self._let_go(self._waiting.popleft())
+            self.done(self._waiting.popleft())
 
     async def filled(self) -> None:
         """Waits until there is an event, or no more will come."""
@@ -247,28 +239,25 @@ class Mailbox:
         if packed is None:
             self.missed += missed + 1
             self.missed_in_all += 1
-        self._let_go(delivery)
+        self.done(delivery)
         return True
 
     def watch(self, call: Callable[[], None] | None) -> None:
         """From now on `call` is called when there is an event to take; None: `pass_on` waits for it."""
         self._notify = self._news.set if call is None else call
 
-    def take(self) -> Delivery | None:
+    def take(self) -> QueuedDelivery | None:
         """The next event, for a listener that acknowledges it: it stays in the store until it is `done`."""
         return self._waiting.popleft() if self._waiting else None
 
-    def give_back(self, delivery: Delivery) -> None:
+    def give_back(self, delivery: QueuedDelivery) -> None:
         """An event that was taken and not acknowledged is the next again."""
         if self.ended:
-            self._let_go(delivery)
+            self.done(delivery)
         else:
             self._waiting.appendleft(delivery)
 
-    def done(self, delivery: Delivery) -> None:
-        """The listener has acknowledged an event that was taken."""
-        self._let_go(delivery)
-
-    def _let_go(self, delivery: Delivery) -> None:
+    def done(self, delivery: QueuedDelivery) -> None:
+        """An event was sent or dropped; one that was taken, acknowledged."""
         self.bytes -= delivery.size + OVERHEAD
         self._pool.release(delivery, self.subscription.id)

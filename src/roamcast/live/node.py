@@ -18,7 +18,7 @@ import msgspec
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.live import log
 from roamcast.live.authors import Authors
-from roamcast.live.certificates import Members
+from roamcast.live.certificates import MembersFile
 from roamcast.live.clock import Clock
 from roamcast.live.control import Control
 from roamcast.live.facts import facts_of
@@ -70,8 +70,8 @@ class Node:
         """The first key seals; while the network changes its key, frames sealed with the old one are accepted too."""
         return [NetworkKey.load(path) for path in (self.settings.key, self.settings.old_key) if path is not None]
 
-    def _read_members(self) -> Members:
-        return Members() if self.settings.members is None else Members.load(self.settings.members)
+    def _read_members(self) -> MembersFile:
+        return MembersFile() if self.settings.members is None else MembersFile.load(self.settings.members)
 
     def _read_token(self) -> str | None:
         return read_token(self.settings.token_file) if self.settings.token_file is not None else None
@@ -115,15 +115,9 @@ class Node:
         close_later(self.store.close)
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
-        self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
-        self.facts = facts_of(
-            settings.facts,
-            settings.node,
-            self._entry,
-            decisions=settings.decisions,
-            limit=settings.facts_limit,
-            epoch=self.clock.epoch,
-        )
+        epoch = settings.epoch if settings.epoch is not None else self.store.numbers.get("epoch")
+        self.clock = Clock(epoch, self.store.numbers["clock"])
+        self.facts = facts_of(settings, self._entry, self.clock.epoch)
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.authors = self._make_authors()
@@ -137,7 +131,7 @@ class Node:
             on_done=self.host.port.done,
             vouch=self.host.vouches,
         )
-        if self.store.epoch is None:
+        if "epoch" not in self.store.numbers:
             self.store.set_number("epoch", self.clock.epoch)
         close_later(self.senses.close)
         await self.senses.start()

@@ -48,7 +48,7 @@ class Problem(msgspec.Struct):
     error: str
 
 
-class Point(msgspec.Struct, forbid_unknown_fields=True):
+class Coordinates(msgspec.Struct, forbid_unknown_fields=True):
     x: _Coordinate
     y: _Coordinate
 
@@ -61,7 +61,7 @@ class NodeAttributes(msgspec.Struct):
     attributes: dict[str, Scalar]
 
 
-class Neighbour(msgspec.Struct):
+class HeardNode(msgspec.Struct):
     node: int
     heard_s_ago: float
 
@@ -101,7 +101,7 @@ class Status(msgspec.Struct):
     api: str
     here: _Pair | None
     attributes: dict[str, Scalar]
-    neighbours: list[Neighbour]
+    neighbours: list[HeardNode]
     other_protocols: list[OtherProtocol]
     tables: dict[str, int]
     subscriptions: list[SubscriptionStatus]
@@ -116,7 +116,7 @@ class Forgotten(msgspec.Struct):
     forgotten: int
 
 
-class Session(msgspec.Struct, forbid_unknown_fields=True):
+class LogIn(msgspec.Struct, forbid_unknown_fields=True):
     token: str
 
 
@@ -176,7 +176,7 @@ OPERATIONS: Final = (
         "/here",
         "Set the node's position, in metres; null: unknown",
         Here,
-        body=_Pair | Point | None,
+        body=_Pair | Coordinates | None,
         problems=(409,),
     ),
     Operation(
@@ -188,7 +188,7 @@ OPERATIONS: Final = (
         body=Annotated[dict[str, Scalar], msgspec.Meta(extra_json_schema={"propertyNames": {"minLength": 1}})],
         problems=(409,),
     ),
-    Operation("log_in", "POST", "/session", "Exchange the token for a cookie", Open, body=Session, tcp=True),
+    Operation("log_in", "POST", "/session", "Exchange the token for a cookie", Open, body=LogIn, tcp=True),
     Operation("log_out", "DELETE", "/session", "Remove the cookie", Open, tcp=True),
 )
 

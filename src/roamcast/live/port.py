@@ -12,20 +12,22 @@ The rules this file owns:
   dropped; if a later one does, the rest is.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.live import log
 from roamcast.live.clock import Agenda, Clock
 from roamcast.live.facts import Facts
-from roamcast.live.mailbox import Delivery
 from roamcast.live.senses import Senses
 from roamcast.live.store import Store
 from roamcast.protocols.api import Handle, Node, Time, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
+
+if TYPE_CHECKING:
+    from roamcast.live.host import Host
 
 
 class Air(Protocol):
@@ -35,24 +37,6 @@ class Air(Protocol):
     def unicast(
         self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False
     ) -> None: ...
-
-
-class Above(Protocol):
-    """The part of a host that a port needs."""
-
-    def encode(self, message: Message) -> bytes: ...
-    def ahead_of(self, message: Message) -> Sequence[Message]: ...
-    def is_authentic(self, event: Event) -> bool: ...
-    def prepare(
-        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str
-    ) -> tuple[tuple[int, ...], list[Delivery]]: ...
-    def deliver(
-        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
-    ) -> None: ...
-    def unreachable(self, to: Node, message: Message) -> None: ...
-    def left(self, message: Message | Bulk) -> None: ...
-    def dropped(self, message: Message | Bulk) -> None: ...
-    def ring(self, now: Time, key: Hashable) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +68,7 @@ class Promise:
 class LivePort:
     """See `protocols.api.Port`. The host sets `now` before it calls the broker and calls `release` afterwards."""
 
-    def __init__(self, above: Above, protocol: str, clock: Clock, store: Store, facts: Facts, senses: Senses) -> None:
+    def __init__(self, host: "Host", protocol: str, clock: Clock, store: Store, facts: Facts, senses: Senses) -> None:
         self.now: Time = clock.now()
         self.air: Air | None = None
         """None while the node is starting: messages are lost then."""
@@ -93,7 +77,7 @@ class LivePort:
         self.ending = False
         """Whether messages that could not be sent have failed because the node ends."""
         self.agenda = Agenda(clock)
-        self._above = above
+        self._host = host
         self._protocol = protocol
         self._clock = clock
         self._store = store
@@ -116,7 +100,7 @@ class LivePort:
 
     def _transmit_piece(self, flight: _BulkFlight) -> None:
         if self.air is None:
-            self._above.dropped(flight.bulk)
+            self._host.dropped(flight.bulk)
             return
         self._serial += 1
         self._bulks[self._serial] = flight
@@ -124,13 +108,13 @@ class LivePort:
 
     def _piece_done(self, flight: _BulkFlight, sent: bool) -> None:
         if not sent and flight.number == 0:
-            self._above.dropped(flight.bulk)
+            self._host.dropped(flight.bulk)
             return
         flight.number += 1
         if sent and flight.number < len(flight.bulk):
             self._transmit_piece(flight)
         else:
-            self._above.left(flight.bulk)
+            self._host.left(flight.bulk)
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._send(to, message, delay)
@@ -162,13 +146,13 @@ class LivePort:
     def _transmit(self, handle: Handle, to: Node | None, message: Message, promise: Promise | None = None) -> None:
         if self.air is None:
             return
-        for first in self._above.ahead_of(message):
+        for first in self._host.admission.ahead_of(message):
             self._serial += 1
             self._transmit(self._serial, None, first)
         self._flying[handle] = (to, message, promise)
         promised = promise is not None
         try:
-            payload = self._above.encode(message)
+            payload = self._host.encode(message)
             if to is None:
                 self.air.broadcast(payload, token=handle, urgent=message.urgent, promised=promised)
             else:
@@ -191,21 +175,21 @@ class LivePort:
             # Without octets, a message found the queue full. Losses are counted under no cause, as in the simulator.
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and octets else "queue_full": 1})
             if to is not None:
-                self._above.unreachable(to, message)
+                self._host.unreachable(to, message)
         if promise is not None and (octets or not self.ending):
             promise.done()
         flight = self._bulks.pop(token, None)
         if flight is not None:
             self._piece_done(flight, delivered)
         elif to is None and message.tracked:
-            (self._above.left if delivered else self._above.dropped)(message)
+            (self._host.left if delivered else self._host.dropped)(message)
 
     # --- Deliveries, facts and timers -------------------------------------------------------------------------------
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         # Prepared now, so that one commit has both the event for the application and what the broker keeps about it.
-        wanted, prepared = self._above.prepare(event, subscriptions, hops, via)
-        self._queued.append(lambda: self._above.deliver(event, wanted, hops, via, prepared))
+        wanted, prepared = self._host.prepare(event, subscriptions, hops, via)
+        self._queued.append(lambda: self._host.deliver(event, wanted, hops, via, prepared))
 
     def note(self, what: str) -> None:
         self._facts.note(what)
@@ -221,7 +205,7 @@ class LivePort:
         pass
 
     def set_timer(self, at: Time, key: Hashable) -> None:
-        self.agenda.plan(at, lambda now: self._above.ring(now, key))
+        self.agenda.plan(at, lambda now: self._host.ring(now, key))
 
     # --- Keeping and sensing ----------------------------------------------------------------------------------------
 
@@ -238,7 +222,7 @@ class LivePort:
         return self._senses.attributes
 
     def authentic(self, event: Event) -> bool:
-        return self._above.is_authentic(event)
+        return self._host.admission.is_authentic(event)
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Ignored: the broker gets every copy."""

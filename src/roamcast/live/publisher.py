@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Published, decode
 
 if TYPE_CHECKING:
-    from roamcast.live.websockets import WebSocket
+    from aiohttp import ClientWebSocketResponse
 
 MOST: Final = 1000
 """Publications in one message."""
@@ -24,7 +24,7 @@ class Publisher:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable["WebSocket"]],
+        connect: Callable[[], Awaitable["ClientWebSocketResponse"]],
         refused: Callable[[str], Exception],
         lost: Callable[[], Exception],
     ) -> None:
@@ -32,7 +32,7 @@ class Publisher:
         self._connect = connect
         self._refused = refused
         self._lost = lost
-        self._socket: WebSocket | None = None
+        self._socket: ClientWebSocketResponse | None = None
         self._opening = asyncio.Lock()
         self._unsent: deque[tuple[bytes, Answer]] = deque()
         self._unanswered: deque[Answer] = deque()
@@ -66,7 +66,7 @@ class Publisher:
         try:
             while self._unsent:
                 assert self._socket is not None
-                await self._socket.send(self._message())
+                await self._socket.send_bytes(self._message())
         except OSError:
             self._fail()
         finally:
@@ -83,9 +83,9 @@ class Publisher:
             self._unanswered.append(answer)
         return struct.pack(">BH", 0xDC, len(bodies)) + b"".join(bodies)
 
-    async def _read_all(self, socket: "WebSocket") -> None:
+    async def _read_all(self, socket: "ClientWebSocketResponse") -> None:
         try:
-            while (message := await socket.receive()) is not None:
+            while isinstance(message := (await socket.receive()).data, bytes):
                 for published in decode(message, list[Published], MSGPACK):
                     self._tell(self._unanswered.popleft(), published)
         finally:

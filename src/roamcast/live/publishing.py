@@ -13,7 +13,8 @@ import msgspec
 from aiohttp import WSMsgType, web
 
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Published, decode, encode
+from roamcast.live.control_messages import MSGPACK, EventForm, Published, decode
+from roamcast.live.listeners import kind_of_answer, tell
 
 MOST: Final = 1024
 """Publications of one connection without an answer; with more, nothing is read from it."""
@@ -48,15 +49,14 @@ class PublishingStream:
             async for message in self._socket:
                 if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                     break
-                # A binary request gets a binary answer.
-                self._kind = MSGPACK if message.type is WSMsgType.BINARY else JSON
+                self._kind = kind_of_answer(message)
                 for raw in decode(message.data, list[msgspec.Raw], self._kind):
                     self._take(bytes(raw))
                 while len(self._places) > MOST and not answering.done():
                     self._few.clear()
                     await self._few.wait()
         except RoamcastError as problem:
-            await self._tell([Published(error=str(problem))])
+            await tell(self._socket, [Published(error=str(problem))], self._kind)
             await self._socket.close(code=1008)
         except ConnectionError:
             pass
@@ -87,14 +87,7 @@ class PublishingStream:
                     self._places.popleft()
                     answers.append(answer)
                 if answers:
-                    await self._tell(answers)
+                    await tell(self._socket, answers, self._kind)
                 self._few.set()
         finally:
             self._few.set()
-
-    async def _tell(self, answers: list[Published]) -> None:
-        content = encode(answers, self._kind)
-        if self._kind == MSGPACK:
-            await self._socket.send_bytes(content)
-        else:
-            await self._socket.send_str(content.decode())

@@ -38,22 +38,14 @@ CREATE TABLE session (
 DAMAGE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a damaged file raises: the second, if a name in its schema is no longer UTF-8."""
 _SUMMED: Final = {
-    "number": ("name", "value"),
-    "kept": ("protocol", "key", "value"),
-    "publication": ("serial", "publication", "time"),
-    "subscription": ("id", "filter", "until", "interest", "publication_domain"),
-    "delivery": ("number", "packed"),
-    "session": ("key", "sender", "salt", "block"),
+    "number": (("name",), ("value",)),
+    "kept": (("protocol", "key"), ("value",)),
+    "publication": (("serial",), ("publication", "time")),
+    "subscription": (("id",), ("filter", "until", "interest", "publication_domain")),
+    "delivery": (("number",), ("packed",)),
+    "session": (("key", "sender", "salt"), ("block",)),
 }
-"""The columns of each table that its checksum is of."""
-_KEYS: Final = {
-    "number": ("name",),
-    "kept": ("protocol", "key"),
-    "publication": ("serial",),
-    "subscription": ("id",),
-    "delivery": ("number",),
-    "session": ("key", "sender", "salt"),
-}
+"""The columns of each table that its checksum is of: its key, and the others."""
 
 
 def sum_of(*values: object) -> int:
@@ -63,17 +55,25 @@ def sum_of(*values: object) -> int:
         return -1
 
 
+def marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """What a file says that it is: the number of its program, and the version of its tables."""
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    return application, version
+
+
 def health(connection: sqlite3.Connection, application: int, version: int) -> str:
     """What is wrong with a file's structure; "ok" if nothing is, or if it is not a store of this version."""
     try:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        found_marks = marks(connection)
         tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
     except DAMAGE as problem:
         return str(problem)
     if (
         found == "ok"
-        and marks == [application, version]
+        and found_marks == (application, version)
         and tables != {one.strip() for one in SCHEMA.split(";")} - {""}
     ):
         return "its tables are not those of a store"
@@ -84,12 +84,11 @@ def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     """Removes the rows whose checksum is wrong, and names each."""
     connection.text_factory = _text
     try:
-        for table, columns in _SUMMED.items():
-            place = columns.index(_KEYS[table][-1]) + 1  # a table's key is its first columns
-            rows = connection.execute(f"SELECT {', '.join(columns)}, sum FROM {table}")
-            wrong = [row[:place] for row in rows if sum_of(*row[:-1]) != row[-1]]
+        for table, (keys, others) in _SUMMED.items():
+            rows = connection.execute(f"SELECT {', '.join((*keys, *others))}, sum FROM {table}")
+            wrong = [row[: len(keys)] for row in rows if sum_of(*row[:-1]) != row[-1]]
+            same = " AND ".join(f"CAST({column} AS BLOB) IS CAST(? AS BLOB)" for column in keys)
             for key in wrong:
-                same = " AND ".join(f"CAST({column} AS BLOB) IS CAST(? AS BLOB)" for column in _KEYS[table])
                 connection.execute(f"DELETE FROM {table} WHERE {same}", [_octets(part) for part in key])
                 yield f"{table} {' '.join(map(_name, key))}"
     finally:
@@ -112,8 +111,7 @@ def salvage(damaged: sqlite3.Connection, path: Path, application: int, version: 
     """Copies the rows that can still be read to a new store at `path`, and moves the damaged file away; returns where
     to. None, and nothing is changed, if it is not a store of this version or none of its numbers can be read."""
     with suppress(*DAMAGE):
-        found = [damaged.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-        if found != [application, version] or not _readable(damaged, "number"):
+        if marks(damaged) != (application, version) or not _readable(damaged, "number"):
             return None
         fresh, aside = path.with_name(f"{path.name}.fresh"), path.with_name(f"{path.name}.damaged")
         fresh.unlink(missing_ok=True)
@@ -137,7 +135,8 @@ def salvage(damaged: sqlite3.Connection, path: Path, application: int, version: 
 def _readable(damaged: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
     """The rows of a table that can be read, from its beginning and from its end."""
     rows: dict[tuple[Any, ...], None] = {}
-    key = ", ".join(f"{column} DESC" for column in _KEYS.get(table, ("subscription", "delivery")))
+    keys, _ = _SUMMED.get(table, (("subscription", "delivery"), ()))
+    key = ", ".join(f"{column} DESC" for column in keys)
     damaged.text_factory = _text
     for order in ("", f" ORDER BY {key}"):
         with suppress(*DAMAGE):

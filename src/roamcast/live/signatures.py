@@ -27,7 +27,7 @@ REMEMBERED: Final = 16384
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
-class Verdict(enum.Enum):
+class Authenticity(enum.Enum):
     GENUINE = "genuine"
     FORGED = "forged"
     """Or unsigned, or of a revoked author."""
@@ -62,21 +62,21 @@ class Signatures:
             or _token(key.octets, signed.signature, self._statement(event, signed)) in self._checked
         )
 
-    def check(self, event: Event) -> Verdict:
+    def check(self, event: Event) -> Authenticity:
         signed = event.signed
         if signed is None or len(signed.signature) != SIGNATURE or (signed.root and signed.payload):
-            return Verdict.FORGED
+            return Authenticity.FORGED
         key = self._authors.key(event.author)
         if key is None:
-            return Verdict.FORGED if self._authors.is_revoked(event.author) else Verdict.UNKNOWN
+            return Authenticity.FORGED if self._authors.is_revoked(event.author) else Authenticity.UNKNOWN
         statement = self._statement(event, signed)
         if _token(key.octets, signed.signature, statement) in self._checked:
-            return Verdict.GENUINE
+            return Authenticity.GENUINE
         self.computed += 1
         if not key.verifies(signed.signature, statement):
-            return Verdict.FORGED
+            return Authenticity.FORGED
         self._remember(key.octets, signed.signature, statement)
-        return Verdict.GENUINE
+        return Authenticity.GENUINE
 
     def _statement(self, event: Event, signed: Signed) -> bytes:
         root = signed.root or root_of(len(signed.payload), leaves_of(signed.payload, signed.block))

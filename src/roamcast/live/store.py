@@ -26,16 +26,16 @@ import os
 import sqlite3
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from roamcast.errors import RoamcastError
 from roamcast.live import log
-from roamcast.live.link.replay import Session
-from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, health, salvage, sum_of
+from roamcast.live.link.replay import FrameSession
+from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, health, marks, salvage, sum_of
 
 VERSION: Final = 6
 APPLICATION: Final = 0x726F616D
@@ -49,11 +49,13 @@ BEHIND: Final = 0.2
 """Seconds during which writes are collected with `sync` "off"."""
 
 Sync = Literal["full", "normal", "off"]
+T = TypeVar("T")
 
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries", "behind")
-"""`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` the serial of the last event
-whose fact is written, `subscriptions` counts those numbered here, `deliveries` is the number of the last event that had
-to wait, `behind` is 1 while the node runs with `sync` "off"."""
+"""`epoch` is time 0 as first set, and `clock` the latest time at which the node is known to have run, both in ns of
+wall-clock time; `serial` is the last event's that got an id, `recorded` the serial of the last event whose fact is
+written, `subscriptions` counts those numbered here, `deliveries` is the number of the last event that had to wait for a
+durable subscription, `behind` is 1 while the node runs with `sync` "off"."""
 NOTHING_RECORDED: Final = 2**62
 """For `recorded`: the node last ran without facts, so none are missing."""
 
@@ -85,7 +87,8 @@ class Store:
         self._connection = _connect(path, sync)
         try:
             self._check_file()
-            self._numbers = self._load(node, first_serial)
+            self.numbers = self._load(node, first_serial)
+            """As they were when the store was opened; 0: it is not set."""
             self._logged = deque(
                 self._connection.execute(
                     "SELECT serial, length(publication) FROM publication WHERE handed ORDER BY serial"
@@ -111,34 +114,6 @@ class Store:
         self.commits = 0
 
     # --- Reading, while nothing is being written --------------------------------------------------------------------
-
-    @property
-    def node(self) -> int:
-        return self._numbers["node"]
-
-    @property
-    def epoch(self) -> int | None:
-        """The wall-clock time of time 0, in ns, as first set; None in a new store."""
-        return self._numbers.get("epoch")
-
-    @property
-    def clock(self) -> int:
-        """The latest wall-clock time, in ns, at which the node is known to have run."""
-        return self._numbers.get("clock", 0)
-
-    @property
-    def serial(self) -> int:
-        """The serial of the last event that got an id."""
-        return self._numbers.get("serial", 0)
-
-    @property
-    def recorded(self) -> int:
-        """The serial of the last event whose facts were written before this start."""
-        return self._numbers.get("recorded", 0)
-
-    @property
-    def subscriptions_made(self) -> int:
-        return self._numbers.get("subscriptions", 0)
 
     def kept(self, protocol: str) -> dict[str, bytes]:
         """What the brokers of a protocol kept."""
@@ -169,15 +144,10 @@ class Store:
             "ORDER BY number, subscription"
         )
 
-    @property
-    def last_delivery(self) -> int:
-        """The number of the last delivery that had to wait for a durable subscription."""
-        return self._numbers.get("deliveries", 0)
-
     async def delivery(self, number: int) -> bytes | None:
         """A waiting delivery. The writer's thread reads it, since the loop must not wait for the disk."""
         if self._sync == "off":  # it may not have been written yet
-            await _called(self._when_written)
+            await self._called(self._when_written)
         statement = "SELECT packed, sum FROM delivery WHERE number = ?"
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._writer, lambda: self._read(statement, number))
@@ -189,10 +159,10 @@ class Store:
             return None
         return bytes(packed)
 
-    def sessions(self) -> dict[Session, int]:
+    def sessions(self) -> dict[FrameSession, int]:
         """The latest block of counters received in each session, longest silent first."""
         rows = self._read("SELECT key, sender, salt, block FROM session ORDER BY rowid")
-        return {Session(key, sender, salt): block for key, sender, salt, block in rows}
+        return {FrameSession(key, sender, salt): block for key, sender, salt, block in rows}
 
     def _read(self, statement: str, *values: object) -> list[Any]:
         with self._lock:
@@ -201,7 +171,7 @@ class Store:
             except DAMAGE as problem:
                 raise _unusable(self.path, problem) from problem
 
-    def _load(self, node: int, first_serial: int) -> dict[str, int]:
+    def _load(self, node: int, first_serial: int) -> Counter[str]:
         connection = self._connection
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         self.new = tables == 0
@@ -210,8 +180,7 @@ class Store:
                 f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION}; COMMIT;"
             )
             self._set_now({"node": node, "serial": first_serial, "deliveries": _first_delivery()})
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application, version = marks(connection)
         if application != APPLICATION:
             raise StoreError(f"{self.path}: is an SQLite file of another program, not a node's store; choose another")
         if version != VERSION:
@@ -221,17 +190,16 @@ class Store:
             )
         for row in damaged_rows(connection):
             self._tell_damage(row)
-        numbers = {
-            name: value for name, value in connection.execute("SELECT name, value FROM number") if name in _NUMBERS
-        }
+        found = connection.execute("SELECT name, value FROM number").fetchall()
+        numbers = Counter({name: value for name, value in found if name in _NUMBERS})
         if self.damaged:
-            numbers = self._replaced(numbers, node, first_serial)
+            self._replace_lost(numbers, node, first_serial)
         if numbers.get("node") != node:
             raise StoreError(
                 f"{self.path}: is the store of node {numbers.get('node')}, not of node {node}: choose another"
             )
-        if numbers.get("behind") or self._sync == "off":
-            numbers["serial"] = numbers.get("serial", 0) + SKIPPED * numbers.get("behind", 0)
+        if numbers["behind"] or self._sync == "off":
+            numbers["serial"] += SKIPPED * numbers["behind"]
             numbers["behind"] = int(self._sync == "off")
             self._set_now(numbers)
         # Remove what waited for a subscription that ended just when the node did.
@@ -257,14 +225,13 @@ class Store:
         self.damaged.append(what)
         log.error("the store is damaged: dropped", what=what, store=str(self.path))
 
-    def _replaced(self, numbers: dict[str, int], node: int, first_serial: int) -> dict[str, int]:
-        """The numbers of a damaged store, with new ones for those that are lost. No event's number may repeat."""
+    def _replace_lost(self, numbers: Counter[str], node: int, first_serial: int) -> None:
+        """Sets the numbers that a damaged store has lost. No event's number may repeat."""
         published = self._connection.execute("SELECT max(serial) FROM publication").fetchone()[0]
         numbers.setdefault("node", node)
         numbers.setdefault("deliveries", _first_delivery())
         numbers["serial"] = max(numbers.get("serial", first_serial), published or 0) + SKIPPED
         self._set_now(numbers)
-        return numbers
 
     def _set_now(self, numbers: Mapping[str, int]) -> None:
         execute = self._connection.execute
@@ -281,11 +248,10 @@ class Store:
         return not self._pending and self._writing is None
 
     def set_number(self, name: str, value: int) -> None:
-        self._queue("INSERT OR REPLACE INTO number VALUES (?, ?, ?)", name, value, sum_of(name, value))
+        self._set("number", name, value)
 
     def keep(self, protocol: str, key: str, value: bytes) -> None:
-        checksum = sum_of(protocol, key, value)
-        self._queue("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", protocol, key, value, checksum)
+        self._set("kept", protocol, key, value)
 
     def forget(self, protocol: str, key: str) -> None:
         self._queue("DELETE FROM kept WHERE protocol = ? AND key = ?", protocol, key)
@@ -311,8 +277,7 @@ class Store:
         self, number: int, filter_text: str, until: int | None, interest: str | None, publication_domain: str | None
     ) -> None:
         self.remove_subscription(number)
-        values = number, filter_text, until, interest, publication_domain
-        self._queue("INSERT INTO subscription VALUES (?, ?, ?, ?, ?, ?)", *values, sum_of(*values))
+        self._set("subscription", number, filter_text, until, interest, publication_domain)
 
     def remove_subscription(self, number: int) -> None:
         """Removes a subscription and everything that waits for it."""
@@ -322,7 +287,7 @@ class Store:
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
         """Adds an event that waits for durable subscriptions."""
         self.set_number("deliveries", number)
-        self._queue("INSERT INTO delivery VALUES (?, ?, ?)", number, packed, sum_of(number, packed))
+        self._set("delivery", number, packed)
         for subscription in subscriptions:
             self._queue("INSERT INTO waiting VALUES (?, ?)", subscription, number)
 
@@ -334,14 +299,13 @@ class Store:
 
     def hear(
         self,
-        blocks: Mapping[Session, int],
-        forgotten: Iterable[Session],
+        blocks: Mapping[FrameSession, int],
+        forgotten: Iterable[FrameSession],
         done: Callable[[BaseException | None], None],
     ) -> None:
         """Records the latest block of counters received in each session, and calls back when that is on disk."""
         for session, block in blocks.items():
-            checksum = sum_of(*session, block)
-            self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?)", *session, block, checksum)
+            self._set("session", *session, block)
         for session in forgotten:
             self._queue("DELETE FROM session WHERE key = ? AND sender = ? AND salt = ?", *session)
         self._when_written(done)
@@ -351,6 +315,11 @@ class Store:
             f"{self.path}: cannot be written: {problem}; nothing acknowledged is lost: make room or repair the disk, "
             "and start the node again"
         )
+
+    def _set(self, table: str, *values: object) -> None:
+        """Queues a row, which replaces one with the same key."""
+        places = ", ".join("?" * len(values))
+        self._queue(f"INSERT OR REPLACE INTO {table} VALUES ({places}, ?)", *values, sum_of(*values))
 
     def _queue(self, statement: str, *values: object) -> None:
         if self._failure is not None:
@@ -377,7 +346,14 @@ class Store:
 
     async def committed(self) -> None:
         """Waits until everything queued so far is on disk."""
-        await _called(self.then)
+        await self._called(self.then)
+
+    @staticmethod
+    async def _called(register: Callable[[Callable[[BaseException | None], None]], None]) -> None:
+        def without_result(done: Callable[[None, BaseException | None], None]) -> None:
+            register(lambda problem: done(None, problem))
+
+        await called(without_result)
 
     async def _write_all(self) -> None:
         """Commits batch after batch until nothing is left."""
@@ -438,20 +414,20 @@ class Store:
         self._connection.close()
 
 
-async def _called(register: Callable[[Callable[[BaseException | None], None]], None]) -> None:
-    """Waits for a callback; raises the problem that it gets."""
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+async def called(register: Callable[[Callable[[T, BaseException | None], None]], None]) -> T:
+    """Waits for a callback; returns what it gets, or raises its problem."""
+    done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def tell(problem: BaseException | None) -> None:
+    def tell(result: T, problem: BaseException | None) -> None:
         if done.cancelled():
             return
         if problem is None:
-            done.set_result(None)
+            done.set_result(result)
         else:
             done.set_exception(problem)
 
     register(tell)
-    await done
+    return await done
 
 
 def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem: BaseException | None) -> None:

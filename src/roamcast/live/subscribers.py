@@ -9,7 +9,7 @@ from roamcast.content.widening import is_widened
 from roamcast.errors import RoamcastError
 from roamcast.live.admission import Authorship
 from roamcast.live.control_messages import DeliveredEvent, SubscriberMessage
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 
 MAX_SUBSCRIPTIONS: Final = 1024
 """Subscriptions of one node; each has a mailbox."""
@@ -59,11 +59,11 @@ class Subscribers:
 
     def restore(self, waiting: Iterable[tuple[int, int, int]]) -> None:
         """Restores the deliveries that wait in the store: subscription, number and size of each, oldest first."""
-        known: dict[int, Delivery] = {}
+        known: dict[int, QueuedDelivery] = {}
         for subscription, number, size in waiting:
             mailbox = self._mailboxes.get(subscription)
             if mailbox is not None:
-                mailbox.put(known.setdefault(number, Delivery(None, size, number)))
+                mailbox.put(known.setdefault(number, QueuedDelivery(None, size, number)))
         self.pool.make_room(self)
 
     def wanted(self, event: Event, subscriptions: tuple[int, ...]) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ class Subscribers:
 
     def prepare(
         self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, authorship: Authorship
-    ) -> list[Delivery]:
+    ) -> list[QueuedDelivery]:
         """The deliveries of an event; those for durable subscriptions are queued for the store."""
         author, verified, published = authorship
         message = SubscriberMessage(
@@ -88,7 +88,7 @@ class Subscribers:
         made = [self.pool.new(message, durable)] if durable else []
         return made if len(durable) == len(boxes) else [*made, self.pool.new(message, ())]
 
-    def deliver(self, deliveries: Iterable[Delivery], subscriptions: tuple[int, ...]) -> None:
+    def deliver(self, deliveries: Iterable[QueuedDelivery], subscriptions: tuple[int, ...]) -> None:
         """Puts prepared deliveries into mailboxes, once they are on disk."""
         # A subscriber that has left meanwhile gets nothing.
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from roamcast.live.link.replay import Done, Replay, Session
+from roamcast.live.link.replay import Done, FrameSession, Replay
 
 
 class Disk:
     def __init__(self) -> None:
-        self.blocks: dict[Session, int] = {}
+        self.blocks: dict[FrameSession, int] = {}
         self.writes = 0
         self.problem: Exception | None = None
         self.slow = False
-        self._waiting: list[tuple[dict[Session, int], Done]] = []
+        self._waiting: list[tuple[dict[FrameSession, int], Done]] = []
 
-    def persist(self, blocks: Mapping[Session, int], forgotten: Iterable[Session], done: Done) -> None:
+    def persist(self, blocks: Mapping[FrameSession, int], forgotten: Iterable[FrameSession], done: Done) -> None:
         self.writes += 1
         for session in forgotten:
             self.blocks.pop(session, None)

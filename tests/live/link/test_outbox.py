@@ -27,7 +27,7 @@ def test_urgent_first_and_otherwise_in_order() -> None:
     for token, urgent in (("a", False), ("B", True), ("c", False), ("D", True)):
         assert outbox.put(letter(1, token, urgent)) == []
     assert taken(outbox, 1) == ["B", "D", "a", "c"]
-    assert (len(outbox), outbox.cost, list(outbox)) == (0, 0, [])
+    assert (len(outbox), outbox.cost, outbox._lanes) == (0, 0, {})
 
 
 def test_a_full_lane_refuses_the_newcomer_and_leaves_others_alone() -> None:

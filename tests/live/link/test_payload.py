@@ -15,8 +15,8 @@ from roamcast.live.link.frame import (
     FRAGMENT,
     SKIP,
     UNICAST_DATA,
-    Frame,
     FrameRefused,
+    OpenedFrame,
     Sealer,
 )
 from roamcast.live.link.payload import (
@@ -33,12 +33,12 @@ from roamcast.live.link.payload import (
     seal_fragment,
     seal_skip,
 )
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 
-SESSION = Session("insecure", 3, bytes(16))
+SESSION = FrameSession("insecure", 3, bytes(16))
 
 
-def opened(datagram: bytes) -> Frame:
+def opened(datagram: bytes) -> OpenedFrame:
     return Sealer(None, 5).open(datagram)
 
 
@@ -71,20 +71,20 @@ def sender() -> Sealer:
 )
 def test_the_octets_of_a_piece(to: int, fragment: Fragment, ask: bool, kind: int, flags: int, payload: bytes) -> None:
     frame = opened(seal_fragment(sender(), to, fragment, ask=ask))
-    assert frame == Frame(kind, flags, 3, to, 0, payload, SESSION)
+    assert frame == OpenedFrame(kind, flags, 3, to, 0, payload, SESSION)
     assert read_fragment(frame) == fragment
 
 
 @pytest.mark.parametrize(("have", "bits"), [(0, b""), (1, b"\x01"), (0b1_0000_0010, b"\x02\x01")])
 def test_the_octets_of_an_answer(have: int, bits: bytes) -> None:
     frame = opened(seal_ack(sender(), 5, Ack(258, 7, have)))
-    assert frame == Frame(ACK, 0, 3, 5, 0, bytes.fromhex("0000000000000102 07") + bits, SESSION)
+    assert frame == OpenedFrame(ACK, 0, 3, 5, 0, bytes.fromhex("0000000000000102 07") + bits, SESSION)
     assert read_ack(frame) == Ack(258, 7, have)
 
 
 def test_the_octets_of_a_skip() -> None:
     frame = opened(seal_skip(sender(), 5, Skip(b"0123456789abcdef", 258)))
-    assert frame == Frame(SKIP, 0, 3, 5, 0, b"0123456789abcdef" + bytes.fromhex("0000000000000102"), SESSION)
+    assert frame == OpenedFrame(SKIP, 0, 3, 5, 0, b"0123456789abcdef" + bytes.fromhex("0000000000000102"), SESSION)
     assert read_skip(frame) == Skip(b"0123456789abcdef", 258)
     with pytest.raises(FrameRefused, match="malformed"):
         read_skip(frame._replace(payload=frame.payload + b"x"))
@@ -105,15 +105,15 @@ def test_the_octets_of_a_skip() -> None:
     ],
 )
 def test_what_says_nothing_sensible(kind: int, flags: int, payload: bytes) -> None:
-    frame = Frame(kind, flags, 3, BROADCAST if kind == BROADCAST_DATA else 5, 0, payload, SESSION)
-    read: Callable[[Frame], object] = read_ack if kind == ACK else read_fragment
+    frame = OpenedFrame(kind, flags, 3, BROADCAST if kind == BROADCAST_DATA else 5, 0, payload, SESSION)
+    read: Callable[[OpenedFrame], object] = read_ack if kind == ACK else read_fragment
     with pytest.raises(FrameRefused, match="malformed"):
         read(frame)
 
 
 @given(st.sampled_from([BROADCAST_DATA, UNICAST_DATA]), st.sampled_from([0, FRAGMENT]), st.binary(max_size=16))
 def test_any_octets_are_a_piece_or_refused(kind: int, flags: int, payload: bytes) -> None:
-    frame = Frame(kind, flags, 3, 5, 0, payload, SESSION)
+    frame = OpenedFrame(kind, flags, 3, 5, 0, payload, SESSION)
     try:
         fragment = read_fragment(frame)
     except FrameRefused:
@@ -125,7 +125,7 @@ def test_any_octets_are_a_piece_or_refused(kind: int, flags: int, payload: bytes
 
 @given(st.binary(min_size=9, max_size=41))
 def test_any_octets_are_an_answer(payload: bytes) -> None:
-    answer = read_ack(Frame(ACK, 0, 3, 5, 0, payload, SESSION))
+    answer = read_ack(OpenedFrame(ACK, 0, 3, 5, 0, payload, SESSION))
     assert answer.message == int.from_bytes(payload[:8], "big")
     assert 0 <= answer.have < 2**256
 
@@ -153,6 +153,6 @@ def test_a_bundle_there_and_back(messages: list[bytes]) -> None:
     ],
 )
 def test_what_is_no_bundle(payload: bytes) -> None:
-    frame = Frame(BROADCAST_DATA, BUNDLE, 3, BROADCAST, 0, payload, SESSION)
+    frame = OpenedFrame(BROADCAST_DATA, BUNDLE, 3, BROADCAST, 0, payload, SESSION)
     with pytest.raises(FrameRefused, match="malformed"):
         read_bundle(frame)

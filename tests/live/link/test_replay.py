@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live.link.disk import Disk
-from roamcast.live.link.replay import BLOCK, WINDOW, Replay, Session, Verdict
+from roamcast.live.link.replay import BLOCK, WINDOW, FrameSession, Novelty, Replay
 
 
-def session(sender: int, life: int = 0, key: str = "k") -> Session:
-    return Session(key, sender, bytes([life]) * 16)
+def session(sender: int, life: int = 0, key: str = "k") -> FrameSession:
+    return FrameSession(key, sender, bytes([life]) * 16)
 
 
 ONE, TWO, THREE = (session(sender) for sender in (1, 2, 3))
@@ -50,12 +50,12 @@ frames = st.lists(st.tuples(st.sampled_from([ONE, TWO, session(1, life=1)]), cou
 
 
 @given(frames)
-def test_it_is_a_set_with_a_window(arriving: list[tuple[Session, int]]) -> None:
-    replay, taken = Replay(), set[tuple[Session, int]]()
+def test_it_is_a_set_with_a_window(arriving: list[tuple[FrameSession, int]]) -> None:
+    replay, taken = Replay(), set[tuple[FrameSession, int]]()
     for sender, counter in arriving:
         highest = max((c for s, c in taken if s == sender), default=-1)
         new = (sender, counter) not in taken and counter > highest - WINDOW
-        assert replay.judge(sender, counter) is (Verdict.NEW if new else Verdict.SEEN)
+        assert replay.judge(sender, counter) is (Novelty.NEW if new else Novelty.SEEN)
         assert replay.accept(sender, counter) == new
         taken |= {(sender, counter)} if new else set()
 
@@ -64,13 +64,15 @@ near = st.lists(st.tuples(st.sampled_from([ONE, TWO, session(1, life=1)]), st.in
 
 
 @given(st.lists(near, min_size=1, max_size=4), st.booleans())
-def test_nothing_handed_up_is_handed_up_by_a_later_life(lives: list[list[tuple[Session, int]]], slow: bool) -> None:
+def test_nothing_handed_up_is_handed_up_by_a_later_life(
+    lives: list[list[tuple[FrameSession, int]]], slow: bool
+) -> None:
     """Whatever is safe may be handed up. A life ends at any moment, also before its disk was done."""
-    disk, handed_up = Disk(), set[tuple[Session, int]]()
+    disk, handed_up = Disk(), set[tuple[FrameSession, int]]()
     for arriving in lives:
         replay = disk.replay()
         disk.slow = slow
-        waiting: list[tuple[Session, int]] = []
+        waiting: list[tuple[FrameSession, int]] = []
         for sender, counter in arriving:
             if replay.accept(sender, counter):
                 waiting.append((sender, counter))
@@ -116,11 +118,11 @@ def test_after_a_restart_the_rest_of_the_block_is_refused_and_what_follows_is_ta
     before.secure(lambda problem: None)
     after = disk.replay()
     assert after.upto(ONE) == 2 * BLOCK - 1
-    assert after.judge(ONE, BLOCK + 7) is Verdict.BEHIND
-    assert after.judge(ONE, 2 * BLOCK - 1) is Verdict.BEHIND
+    assert after.judge(ONE, BLOCK + 7) is Novelty.BEHIND
+    assert after.judge(ONE, 2 * BLOCK - 1) is Novelty.BEHIND
     assert not after.accept(ONE, 2 * BLOCK - 1)
     assert after.accept(ONE, 2 * BLOCK)
-    assert after.judge(ONE, 2 * BLOCK - 1) is Verdict.SEEN
+    assert after.judge(ONE, 2 * BLOCK - 1) is Novelty.SEEN
     assert after.accept(session(1, life=1), 0)
 
 

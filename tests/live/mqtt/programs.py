@@ -24,7 +24,7 @@ from live.nodes import ENVIRONMENT
 from roamcast.live.mqtt.bridge import BrokerSide
 from roamcast.live.mqtt.bridge_state import BridgeState
 from roamcast.live.mqtt.peer import Peer, Target
-from roamcast.live.mqtt.topics import Message
+from roamcast.live.mqtt.topics import ApplicationMessage
 from roamcast.live.places import Address
 
 PATIENCE = 60.0
@@ -146,7 +146,7 @@ class Paho:
 
 
 class _All(BrokerSide):
-    def is_ours(self, message: Message) -> bool:
+    def is_ours(self, message: ApplicationMessage) -> bool:
         return False
 
 
@@ -184,14 +184,14 @@ class Exact:
 
     def publish(self, topic: str, number: int) -> None:
         def publish() -> None:
-            self._state.take_out(str(number), Message(topic, str(number).encode()))
+            self._state.take_out(str(number), ApplicationMessage(topic, str(number).encode()))
             self._peer.wake()
 
         self._loop.call_soon_threadsafe(publish)
 
     @property
-    def got(self) -> list[Message]:
-        async def read() -> list[Message]:
+    def got(self) -> list[ApplicationMessage]:
+        async def read() -> list[ApplicationMessage]:
             return [message for _, message in self._state.inbox(0, 10**6)]
 
         return asyncio.run_coroutine_threadsafe(read(), self._loop).result(PATIENCE)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roamcast.errors import ConfigError
 from roamcast.live.mqtt import bridge_state
-from roamcast.live.mqtt.bridge import BrokerSide, Full, NodeSide, Refused
+from roamcast.live.mqtt.bridge import BridgeRefused, BrokerSide, Full, NodeSide
 from roamcast.live.mqtt.bridge_state import BridgeState
 from roamcast.live.mqtt.packets import (
     Connack,
@@ -26,7 +26,7 @@ from roamcast.live.mqtt.packets import (
     Subscribe,
 )
 from roamcast.live.mqtt.peer import Target
-from roamcast.live.mqtt.topics import Message
+from roamcast.live.mqtt.topics import ApplicationMessage
 
 EVENT = {"user": (("roamcast-id", "7:1"),)}
 
@@ -109,7 +109,7 @@ class Rig:
     def do(self, step: str, number: int) -> None:
         match step:
             case "event":
-                self.state.take_out(f"7:{number}", Message("t", user=(("roamcast-id", f"7:{number}"),)))
+                self.state.take_out(f"7:{number}", ApplicationMessage("t", user=(("roamcast-id", f"7:{number}"),)))
                 self.side.pump()
                 self.flush()
             case "message":
@@ -252,7 +252,7 @@ def test_no_loops(tmp_path: Path) -> None:
 def test_messages_reach_the_node_with_the_name_of_the_broker_and_within_its_window(tmp_path: Path) -> None:
     node = Node(tmp_path)
     for payload in (b"1", b"2", b"3"):
-        node.state.take_in(Message("t", payload, user=(("unit", "K"),)), 0)
+        node.state.take_in(ApplicationMessage("t", payload, user=(("unit", "K"),)), 0)
     node.side.pump()
     one, two = (packet for packet in node.sent if isinstance(packet, Publish))
     assert (one.qos, one.payload, two.payload) == (1, b"1", b"2")
@@ -279,13 +279,13 @@ def test_messages_reach_the_node_with_the_name_of_the_broker_and_within_its_wind
 
 def test_a_server_that_will_never_take_it(tmp_path: Path) -> None:
     side = BrokerSide(BridgeState(tmp_path / "state"), ("secret/#",), lambda packet: None)
-    with pytest.raises(Refused, match="refuses the connection: reason 0x86"):
+    with pytest.raises(BridgeRefused, match="refuses the connection: reason 0x86"):
         side.receive(Connack(False, 0x86))
     with pytest.raises(ConnectionError, match="full"):
         side.receive(Connack(False, 0x89, {"reason_string": "full"}))
-    with pytest.raises(Refused, match="has no QoS 2"):
+    with pytest.raises(BridgeRefused, match="has no QoS 2"):
         side.receive(Connack(False, 0, {"maximum_qos": 1}))
-    with pytest.raises(Refused, match="subscribe to secret/#"):
+    with pytest.raises(BridgeRefused, match="subscribe to secret/#"):
         side.receive(Suback(1, (0x87,)))
     with pytest.raises(ConnectionError, match="0x8b"):
         side.receive(Disconnect(0x8B))

@@ -30,7 +30,7 @@ from roamcast.live.mqtt.packets import (
     Subscribe,
     Unsuback,
     Unsubscribe,
-    Wanted,
+    WantedTopic,
     Will,
     write,
 )
@@ -65,9 +65,9 @@ def read(data: bytes, version: int | None = V5) -> Packet | None:
         (Puback(10, 0x97), V5, "40 03 000a 97"),
         (Pubrel(10), V311, "62 02 000a"),
         # Section 3.8.3: a/b with QoS 1 and c/d with QoS 2.
-        (Subscribe(10, (Wanted("a/b", 1), Wanted("c/d", 2))), V311, "82 0e 000a 0003612f62 01 0003632f64 02"),
+        (Subscribe(10, (WantedTopic("a/b", 1), WantedTopic("c/d", 2))), V311, "82 0e 000a 0003612f62 01 0003632f64 02"),
         (
-            Subscribe(10, (Wanted("a", 1, True, True, 2),), {"subscription_identifier": (128,)}),
+            Subscribe(10, (WantedTopic("a", 1, True, True, 2),), {"subscription_identifier": (128,)}),
             V5,
             "82 0a 000a 03 0b 80 01 0001 61 2d",
         ),
@@ -186,7 +186,7 @@ def messages(kind: type[Any], version: int) -> st.SearchStrategy[Any]:
     if kind is Subscribe:
         five = bits if version == V5 else st.just(False)
         wanted = st.builds(
-            Wanted, TEXT, st.integers(0, 2), five, five, st.integers(0, 2) if version == V5 else st.just(0)
+            WantedTopic, TEXT, st.integers(0, 2), five, five, st.integers(0, 2) if version == V5 else st.just(0)
         )
         return st.builds(Subscribe, NUMBER, st.lists(wanted, min_size=1, max_size=3).map(tuple), about)
     if kind is Unsubscribe:

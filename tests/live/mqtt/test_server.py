@@ -33,7 +33,7 @@ from roamcast.live.mqtt.packets import (
     Reason,
     Suback,
     Subscribe,
-    Wanted,
+    WantedTopic,
     write,
 )
 from roamcast.live.node import Node
@@ -195,7 +195,7 @@ def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
     async def test() -> None:
         connect = Connect("c", clean=False, properties=LASTING)
         async with speaking(tmp_path) as node, wire(node, connect) as client:
-            client.send(Subscribe(1, (Wanted("a/#", 1),)), Publish("a/1", b"1", 1, 7), Publish("a/2", b"2", 1, 8))
+            client.send(Subscribe(1, (WantedTopic("a/#", 1),)), Publish("a/1", b"1", 1, 7), Publish("a/2", b"2", 1, 8))
             got = [await client.next() for _ in range(6)]
             sent = {packet.payload: packet.packet for packet in got if isinstance(packet, Publish)}
             assert {packet.packet for packet in got if isinstance(packet, Puback)} == {7, 8}
@@ -240,7 +240,7 @@ def test_events_go_between_mqtt_and_everybody_else(tmp_path: Path) -> None:
             Client(address(two)) as python,
             python.subscribe('type = "home" and value > 20') as events,
         ):
-            client.send(Subscribe(1, (Wanted("offer", 1),)))
+            client.send(Subscribe(1, (WantedTopic("offer", 1),)))
             assert [await client.next() for _ in range(2)][1] == Suback(1, (1,))
             client.send(Publish("home/kitchen", b"21.5", 1, 7))
             received = await anext(events)

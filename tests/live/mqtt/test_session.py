@@ -27,7 +27,7 @@ from roamcast.live.mqtt.packets import (
     Subscribe,
     Unsuback,
     Unsubscribe,
-    Wanted,
+    WantedTopic,
     Will,
 )
 from roamcast.live.mqtt.sessions import MAX_SESSIONS, Sessions
@@ -71,7 +71,7 @@ def stage() -> Stage:
 def subscribed(client: FakeClient, topic_filter: str = "#", qos: int = 1, **options: Any) -> FakeClient:  # noqa: ANN401
     identifier = options.pop("identifier", None)
     properties = {} if identifier is None else {"subscription_identifier": (identifier,)}
-    answers = client.send(Subscribe(9, (Wanted(topic_filter, qos, **options),), properties))
+    answers = client.send(Subscribe(9, (WantedTopic(topic_filter, qos, **options),), properties))
     answers.remove(Suback(9, (min(qos, 1),)))
     client._got.extend(answers)
     return client
@@ -266,7 +266,9 @@ def test_lifetimes_are_for_protocols_that_have_them(stage: Stage) -> None:
 
 
 def test_subscriptions_are_granted_1_at_most(stage: Stage) -> None:
-    wanted = tuple(Wanted(text, qos) for text, qos in (("a", 0), ("b", 1), ("c", 2), ("x/#/y", 1), ("$share/g/a", 1)))
+    wanted = tuple(
+        WantedTopic(text, qos) for text, qos in (("a", 0), ("b", 1), ("c", 2), ("x/#/y", 1), ("$share/g/a", 1))
+    )
     assert stage.client().send(Subscribe(7, wanted)) == [Suback(7, (0, 1, 1, 0x8F, 0x9E))]
     assert stage.client("3", V311).send(Subscribe(7, wanted)) == [Suback(7, (0, 1, 1, 0x80, 0x80))]
 

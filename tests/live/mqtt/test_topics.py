@@ -11,26 +11,30 @@ from hypothesis import strategies as st
 from roamcast.content.text import parse_filter
 from roamcast.live.control_messages import EventForm
 from roamcast.live.mqtt.packets import PacketError, Publish, Reason
-from roamcast.live.mqtt.topics import Message, event_of, filter_of, matches, message_of
+from roamcast.live.mqtt.topics import ApplicationMessage, event_of, filter_of, matches, message_of
 
 
 @pytest.mark.parametrize(
     ("message", "type", "attributes"),
     [
-        (Message("offer", b'{"price": 12.5}'), "offer", {"price": (12.5,)}),
+        (ApplicationMessage("offer", b'{"price": 12.5}'), "offer", {"price": (12.5,)}),
         (
-            Message("home/kitchen/temperature", b"21.5"),
+            ApplicationMessage("home/kitchen/temperature", b"21.5"),
             "home",
             {"level1": ("kitchen",), "level2": ("temperature",), "value": (21.5,)},
         ),
-        (Message("lamp", b"ON"), "lamp", {"value": ("ON",)}),
-        (Message("lamp", b"true"), "lamp", {"value": (True,)}),
-        (Message("cd", b'{"tags": ["jazz", "live"], "of": {"a": 1}, "none": null}'), "cd", {"tags": ("jazz", "live")}),
-        (Message("cd", b'{"": 1, "level1": "x", "mqtt": "y", "n": 1}'), "cd", {"n": (1,)}),
-        (Message("big", b'{"n": 123456789012345678901234567890}'), "big", {}),
-        (Message("picture", b"\xff\xd8\xff"), "picture", {}),
+        (ApplicationMessage("lamp", b"ON"), "lamp", {"value": ("ON",)}),
+        (ApplicationMessage("lamp", b"true"), "lamp", {"value": (True,)}),
         (
-            Message("a", b"x", user=(("price", "12.5"), ("ok", "true"), ("id", "007"))),
+            ApplicationMessage("cd", b'{"tags": ["jazz", "live"], "of": {"a": 1}, "none": null}'),
+            "cd",
+            {"tags": ("jazz", "live")},
+        ),
+        (ApplicationMessage("cd", b'{"": 1, "level1": "x", "mqtt": "y", "n": 1}'), "cd", {"n": (1,)}),
+        (ApplicationMessage("big", b'{"n": 123456789012345678901234567890}'), "big", {}),
+        (ApplicationMessage("picture", b"\xff\xd8\xff"), "picture", {}),
+        (
+            ApplicationMessage("a", b"x", user=(("price", "12.5"), ("ok", "true"), ("id", "007"))),
             "a",
             {
                 "value": ("x",),
@@ -39,11 +43,13 @@ from roamcast.live.mqtt.topics import Message, event_of, filter_of, matches, mes
                 "id": ("007",),
             },
         ),
-        (Message("a", b'{"n": 1}', user=(("n", "2"), ("n", "3"))), "a", {"n": (2, 3)}),
-        (Message("/a//"), "", {"level1": ("a",), "level2": ("",), "level3": ("",)}),
+        (ApplicationMessage("a", b'{"n": 1}', user=(("n", "2"), ("n", "3"))), "a", {"n": (2, 3)}),
+        (ApplicationMessage("/a//"), "", {"level1": ("a",), "level2": ("",), "level3": ("",)}),
     ],
 )
-def test_a_message_is_an_event(message: Message, type: str, attributes: dict[str, tuple[object, ...]]) -> None:
+def test_a_message_is_an_event(
+    message: ApplicationMessage, type: str, attributes: dict[str, tuple[object, ...]]
+) -> None:
     form = event_of(message)
     assert (form.type, form.attributes, form.payload) == (type, attributes, message.payload)
 
@@ -51,31 +57,31 @@ def test_a_message_is_an_event(message: Message, type: str, attributes: dict[str
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        (EventForm("offer", {"price": 12.5}), Message("offer", b'{"price":12.5}')),
-        (EventForm("cd", {"tags": ("jazz", "live")}), Message("cd", b'{"tags":["jazz","live"]}')),
-        (EventForm("", {"n": 1}), Message("event", b'{"n":1}')),
-        (EventForm(), Message("event")),
+        (EventForm("offer", {"price": 12.5}), ApplicationMessage("offer", b'{"price":12.5}')),
+        (EventForm("cd", {"tags": ("jazz", "live")}), ApplicationMessage("cd", b'{"tags":["jazz","live"]}')),
+        (EventForm("", {"n": 1}), ApplicationMessage("event", b'{"n":1}')),
+        (EventForm(), ApplicationMessage("event")),
         (
             EventForm("offer", {"price": 12.5, "ok": True}, b"\xff"),
-            Message(
+            ApplicationMessage(
                 "offer",
                 b"\xff",
                 user=(("price", "12.5"), ("ok", "true")),
             ),
         ),
-        (EventForm("offer", {"level1": "music", "level2": 7, "n": 1}), Message("offer/music", b'{"n":1}')),
-        (EventForm("a/b+c#", {"level1": "x/y"}), Message("a%2Fb%2Bc%23/x%2Fy")),
-        (EventForm("$SYS", {}), Message("%24SYS")),
-        (EventForm("a", {"mqtt": '{"qos": 0, "retain": true}'}), Message("a", qos=0, retain=True)),
+        (EventForm("offer", {"level1": "music", "level2": 7, "n": 1}), ApplicationMessage("offer/music", b'{"n":1}')),
+        (EventForm("a/b+c#", {"level1": "x/y"}), ApplicationMessage("a%2Fb%2Bc%23/x%2Fy")),
+        (EventForm("$SYS", {}), ApplicationMessage("%24SYS")),
+        (EventForm("a", {"mqtt": '{"qos": 0, "retain": true}'}), ApplicationMessage("a", qos=0, retain=True)),
         # Nonsense in `mqtt` is not believed.
-        (EventForm("a", {"mqtt": '{"qos": 2}'}), Message("a")),
-        (EventForm("a", {"mqtt": '{"content_type": "\\u0000"}'}), Message("a")),
-        (EventForm("a", {"mqtt": '{"expiry": -1}'}), Message("a")),
-        (EventForm("a", {"mqtt": 7}), Message("a")),
-        (EventForm("a", {"mqtt": "garbage"}), Message("a")),
+        (EventForm("a", {"mqtt": '{"qos": 2}'}), ApplicationMessage("a")),
+        (EventForm("a", {"mqtt": '{"content_type": "\\u0000"}'}), ApplicationMessage("a")),
+        (EventForm("a", {"mqtt": '{"expiry": -1}'}), ApplicationMessage("a")),
+        (EventForm("a", {"mqtt": 7}), ApplicationMessage("a")),
+        (EventForm("a", {"mqtt": "garbage"}), ApplicationMessage("a")),
     ],
 )
-def test_an_event_is_a_message(form: EventForm, message: Message) -> None:
+def test_an_event_is_a_message(form: EventForm, message: ApplicationMessage) -> None:
     assert message_of(form) == message
 
 
@@ -93,22 +99,22 @@ PAYLOAD = st.binary(max_size=20) | JSON.map(lambda content: json.dumps(content).
 NAMES = st.sampled_from(["", "n", "mqtt", "level1", "value", "unit"]) | TEXT
 USER = st.lists(st.tuples(NAMES, TEXT | st.sampled_from(["1", "1.50", "1.5", "true", "-0", "1e400"])), max_size=4)
 MESSAGE = st.builds(
-    Message,
+    ApplicationMessage,
     TOPIC,
     PAYLOAD,
-    st.integers(0, 1),
-    st.booleans(),
     USER.map(tuple),
-    st.booleans(),
-    st.none() | TEXT,
-    st.none() | TEXT,
-    st.none() | st.binary(max_size=8),
-    st.none() | st.integers(0, 2**32 - 1),
+    qos=st.integers(0, 1),
+    retain=st.booleans(),
+    text=st.booleans(),
+    content_type=st.none() | TEXT,
+    response_topic=st.none() | TEXT,
+    correlation_data=st.none() | st.binary(max_size=8),
+    expiry=st.none() | st.integers(0, 2**32 - 1),
 )
 
 
 @given(MESSAGE)
-def test_a_message_arrives_as_it_was_published(message: Message) -> None:
+def test_a_message_arrives_as_it_was_published(message: ApplicationMessage) -> None:
     form = event_of(message)
     form.event()  # it is a valid one
     assert message_of(form) == message
@@ -123,13 +129,13 @@ def test_properties_of_a_packet_come_back() -> None:
         "correlation_data": b"c",
         "user": (("a", "1"), ("b", "2"), ("a", "3")),
     }
-    message = Message.of(Publish("a", b"x", 1, 7, properties=properties), "a")
+    message = ApplicationMessage.of(Publish("a", b"x", 1, 7, properties=properties), "a")
     assert message_of(event_of(message)).properties() == properties
 
 
 def test_long_json_gives_what_fits() -> None:
     form = event_of(
-        Message("a", b'{"long": "' + b"x" * 20_000 + b'", "n": 1, "many": [' + b"1," * 600 + b'1], "m": 2}')
+        ApplicationMessage("a", b'{"long": "' + b"x" * 20_000 + b'", "n": 1, "many": [' + b"1," * 600 + b'1], "m": 2}')
     )
     assert form.attributes == {"n": (1,), "m": (2,)}
     form.event()
@@ -179,7 +185,7 @@ SOUGHT = st.tuples(st.lists(LEVELS | st.just("+"), max_size=4), st.sampled_from(
 
 
 @given(SOUGHT.filter(bool), MESSAGE)
-def test_a_topic_filter_accepts_the_content_of_its_topics(topic_filter: str, message: Message) -> None:
+def test_a_topic_filter_accepts_the_content_of_its_topics(topic_filter: str, message: ApplicationMessage) -> None:
     matching = slowly(tuple(topic_filter.split("/")), tuple(message.topic.split("/")))
     assert matches(topic_filter, message.topic) is matching
     if matching:
@@ -225,5 +231,5 @@ def test_what_is_no_filter_is_refused(topic_filter: str, reason: Reason) -> None
 @pytest.mark.parametrize("topic", ["", "a/+", "#", "$SYS/a", "$filter/true", "x" * 2000, "a/" * 40])
 def test_what_is_no_topic_is_refused(topic: str) -> None:
     with pytest.raises(PacketError) as refused:
-        event_of(Message(topic))
+        event_of(ApplicationMessage(topic))
     assert refused.value.reason == Reason.BAD_TOPIC

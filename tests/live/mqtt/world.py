@@ -8,13 +8,17 @@ from roamcast.content.subscription import Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live.control_messages import DeliveredEvent, EventForm, SubscribeRequest, SubscriberMessage
-from roamcast.live.mailbox import Delivery, Mailbox, Pool
+from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
 from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Parser, Publish
-from roamcast.live.mqtt.session import Session
+from roamcast.live.mqtt.server import MqttConnection
+from roamcast.live.mqtt.session import MqttSession
 from roamcast.live.mqtt.sessions import Sessions
+from roamcast.live.mqtt.world import MqttWorld
+from roamcast.live.store import Store
 
 
-class Shelf:
+class Shelf(Store):
+    def __init__(self) -> None: ...
     def add_delivery(self, number: int, packed: bytes, subscriptions: Any) -> None: ...  # noqa: ANN401
     def remove_delivery(self, number: int) -> None: ...
     def remove_waiting(self, subscription: int, number: int) -> None: ...
@@ -30,15 +34,16 @@ class Later:
         self.cancelled = True
 
 
-class FakeWorld:
+class FakeWorld(MqttWorld):
     """Everything asynchronous happens in `settle`."""
+
+    takes_lifetimes = False
 
     def __init__(self, disk: dict[str, bytes] | None = None, events: list[EventForm] | None = None) -> None:
         self.disk = disk if disk is not None else {}
         self.events = events if events is not None else []
         """Published and on disk."""
         self.time = 1000.0
-        self.takes_lifetimes = False
         self.refuses: RoamcastError | None = None
         self.pool = Pool(Shelf())
         self.mailboxes: dict[int, Mailbox] = {}
@@ -96,7 +101,7 @@ class FakeWorld:
     def put(self, mailbox: Mailbox, message: SubscriberMessage) -> None:
         mailbox.put(self.pool.new(message, (mailbox.subscription.id,) if mailbox.durable else ()))
 
-    def fetch(self, delivery: Delivery, done: Callable[[bytes | None], None]) -> None:
+    def fetch(self, delivery: QueuedDelivery, done: Callable[[bytes | None], None]) -> None:
         raise AssertionError("everything is in memory here")
 
     @property
@@ -163,14 +168,14 @@ class FakeWorld:
         return after
 
 
-class FakeClient:
+class FakeClient(MqttConnection):
     """A client at the other end of a link."""
 
     def __init__(self, sessions: Sessions, world: FakeWorld, version: int = V5) -> None:
         self.version = version
         self.clogged = False
         self.ended: int | None = None
-        self.session: Session | None = None
+        self.session: MqttSession | None = None
         self._sessions, self._world = sessions, world
         self._parser = Parser(10**6, version)
         self._got: list[Packet] = []

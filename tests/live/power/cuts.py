@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from live.power.mount import Power
 from roamcast.errors import RoamcastError
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.parts import Parts, read
 from roamcast.live.store import Store, StoreError, Sync
 
@@ -72,7 +72,7 @@ async def _live(folder: Path, said: Acknowledged, sync: Sync, rng: random.Random
     try:
         if not store.subscriptions():
             store.add_subscription(SUBSCRIPTION, "true", None, None, None)
-        said.given = max(said.given, store.serial)
+        said.given = max(said.given, store.numbers["serial"])
         await asyncio.gather(
             *(_work(store, said, random.Random(rng.random())) for _ in range(3)), _record(folder, said)
         )
@@ -81,7 +81,7 @@ async def _live(folder: Path, said: Acknowledged, sync: Sync, rng: random.Random
 
 
 async def _work(store: Store, said: Acknowledged, rng: random.Random) -> None:
-    session = Session("key", 2, b"salt")
+    session = FrameSession("key", 2, b"salt")
     while True:
         said.given += 1
         serial, publication = said.given, rng.randbytes(rng.choice((20, 300, 5000)))
@@ -137,7 +137,7 @@ async def _opened(folder: Path, sync: Sync) -> tuple[dict[int, bytes], int, set[
             int(store.kept("flooding").get("latest", b"-1")),
             {number for _, number, _ in store.waiting()},
             max(store.sessions().values(), default=-1),
-            store.serial,
+            store.numbers["serial"],
         )
     finally:
         await store.close()

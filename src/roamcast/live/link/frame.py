@@ -53,7 +53,7 @@ from roamcast.bounded import put
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import RoamcastError
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.replay import BLOCK, Replay, Session, Verdict
+from roamcast.live.link.replay import BLOCK, FrameSession, Novelty, Replay
 
 SEALED: Final = 3
 OPEN: Final = 0x83
@@ -126,7 +126,7 @@ class FrameRefused(RoamcastError):
 class FrameBehind(FrameRefused):
     """An authentic frame of a session known from before our restart, in the block that was current then."""
 
-    def __init__(self, session: Session, upto: int) -> None:
+    def __init__(self, session: FrameSession, upto: int) -> None:
         super().__init__("behind")
         self.session = session
         self.upto = upto
@@ -147,7 +147,7 @@ def protocol_number(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
 
 
-class Header(NamedTuple):
+class FrameHeader(NamedTuple):
     version: int
     kind: int
     flags: int
@@ -158,14 +158,14 @@ class Header(NamedTuple):
     counter: int
 
 
-class Frame(NamedTuple):
+class OpenedFrame(NamedTuple):
     kind: int
     flags: int
     sender: int
     receiver: int
     counter: int
     payload: bytes
-    session: Session
+    session: FrameSession
 
 
 class Sealer:
@@ -190,9 +190,9 @@ class Sealer:
         self.node = node
         self._protocol = protocol_number(protocol)
         self.replay = Replay() if replay is None else replay
-        self._ciphers: dict[Session, ChaCha20Poly1305] = {}
+        self._ciphers: dict[FrameSession, ChaCha20Poly1305] = {}
         self._take_keys(keys)
-        self.session = Session(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
+        self.session = FrameSession(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
         self._salts = {self.session.salt}  # all salts of this life: a new key brings a new one
         self._own = self._cipher(self.session) if self._keys else None
         self._version = SEALED if self._keys else OPEN
@@ -217,14 +217,10 @@ class Sealer:
         self._ciphers.clear()  # including those of keys that are no longer accepted
         if self._names[0] == self.session.key:
             return False
-        self.session = Session(self._names[0], self.node, secrets.token_bytes(SALT_SIZE))
+        self.session = FrameSession(self._names[0], self.node, secrets.token_bytes(SALT_SIZE))
         self._salts.add(self.session.salt)
         self._own = self._cipher(self.session)
         return True
-
-    @property
-    def sealed(self) -> bool:
-        return self._own is not None
 
     def take(self) -> int:
         """A number that no frame of this session has had or will have."""
@@ -254,10 +250,10 @@ class Sealer:
             return header + payload
         return header + self._own.encrypt(_NONCE.pack(0, counter), payload, header)
 
-    def open(self, datagram: bytes) -> Frame:
+    def open(self, datagram: bytes) -> OpenedFrame:
         return self.unseal(self.look(datagram), datagram)
 
-    def look(self, datagram: bytes) -> Header:
+    def look(self, datagram: bytes) -> FrameHeader:
         """Refuses everything that can be refused without the key; the sender is not authenticated yet."""
         if len(datagram) < self.overhead:
             raise FrameRefused("short")
@@ -265,7 +261,7 @@ class Sealer:
             raise FrameRefused("long")
         if datagram[0] != self._version:
             raise FrameRefused("version")
-        header = Header._make(_HEADER.unpack_from(datagram))
+        header = FrameHeader._make(_HEADER.unpack_from(datagram))
         _, kind, flags, sender, receiver, _, salt, counter = header
         # Exactly the broadcasts go to the broadcast address, and only the flags of this kind are set.
         if flags not in _FLAGS.get(kind, ()) or (kind == BROADCAST_DATA) != (receiver == BROADCAST):
@@ -280,7 +276,7 @@ class Sealer:
         if receiver not in (self.node, BROADCAST):
             raise FrameRefused("others")
         for session in self._sessions(header):
-            if self.replay.judge(session, counter) is not Verdict.SEEN:
+            if self.replay.judge(session, counter) is not Novelty.SEEN:
                 return header
         raise FrameRefused("replay")
 
@@ -288,25 +284,25 @@ class Sealer:
         """Whether this node has sent a datagram itself, by the salt of its session; nobody else can use that."""
         return datagram[_SALT] == self.session.salt
 
-    def unseal(self, header: Header, datagram: bytes) -> Frame:
+    def unseal(self, header: FrameHeader, datagram: bytes) -> OpenedFrame:
         session, payload = self._decrypt(header, datagram)
         verdict = self.replay.judge(session, header.counter)
-        if verdict is Verdict.SEEN:  # `look` may have seen two copies before the first was unsealed
+        if verdict is Novelty.SEEN:  # `look` may have seen two copies before the first was unsealed
             raise FrameRefused("replay")
         foreign = header.protocol != self._protocol
-        if verdict is Verdict.BEHIND and not foreign:
+        if verdict is Novelty.BEHIND and not foreign:
             raise FrameBehind(session, self.replay.upto(session))
-        if verdict is Verdict.NEW:
+        if verdict is Novelty.NEW:
             self.replay.accept(session, header.counter)
         if foreign:
             raise FrameForeign(header.sender, header.protocol)
-        return Frame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload, session)
+        return OpenedFrame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload, session)
 
-    def _sessions(self, header: Header) -> list[Session]:
+    def _sessions(self, header: FrameHeader) -> list[FrameSession]:
         """The sessions that the frame may belong to, one for each key."""
-        return [Session(name, header.sender, header.salt) for name in self._names]
+        return [FrameSession(name, header.sender, header.salt) for name in self._names]
 
-    def _decrypt(self, header: Header, datagram: bytes) -> tuple[Session, bytes]:
+    def _decrypt(self, header: FrameHeader, datagram: bytes) -> tuple[FrameSession, bytes]:
         sessions = self._sessions(header)
         if not self._keys:
             return sessions[0], datagram[HEADER_SIZE:]
@@ -321,6 +317,6 @@ class Sealer:
             return session, payload
         raise FrameRefused("key")
 
-    def _cipher(self, session: Session) -> ChaCha20Poly1305:
+    def _cipher(self, session: FrameSession) -> ChaCha20Poly1305:
         secret = self._keys[session.key].derive(f"frame {SEALED} of node {session.sender}", session.salt)
         return ChaCha20Poly1305(secret)

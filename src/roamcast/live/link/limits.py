@@ -24,13 +24,6 @@ class Rate:
     burst: float = 1.0
     """Seconds' worth of traffic that may come at once after silence."""
 
-    def __post_init__(self) -> None:
-        for name in ("frames", "octets", "burst"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise LinkProblem(f"rate.{name} must be above 0 and finite, not {getattr(self, name)}")
-        if self.frames * self.burst < 1:
-            raise LinkProblem("rate.frames times rate.burst must be 1 or more, or no frame would ever pass")
-
 
 class Allowance:
     """What a neighbour has left."""

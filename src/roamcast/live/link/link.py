@@ -133,11 +133,6 @@ class Link:
         return {node: heard for node, heard in self._receiver.foreign.items() if heard[1] >= since}
 
     @property
-    def longest_message(self) -> int:
-        """Octets; a longer message is dropped as `too-long`."""
-        return self._settings.longest_message
-
-    @property
     def waiting(self) -> int:
         """The number of messages that are not done."""
         return len(self._outbox)

@@ -10,7 +10,7 @@ of the one that was silent for longest among those that are not. As long as ther
 from dataclasses import dataclass
 
 from roamcast.live.link.limits import Allowance, Rate
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 
 Address = tuple[str, int]
 
@@ -21,7 +21,7 @@ class Neighbour:
     """Where its latest frame came from, and where unicast goes."""
     heard: float
     allowance: Allowance
-    session: Session | None = None
+    session: FrameSession | None = None
     """The session of its latest frame."""
     vouched: bool = False
     """Whether it has shown a valid signature."""

@@ -8,7 +8,7 @@ A *promised* message is never dropped: the host has told somebody that it will b
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -122,10 +122,6 @@ class Outbox:
         self.cost -= letter.cost
         if not lane.taken and not lane.waiting():
             del self._lanes[letter.to]
-
-    def __iter__(self) -> Iterator[int]:
-        """The lanes that are not empty."""
-        return iter(self._lanes)
 
     def __len__(self) -> int:
         """Messages held."""

@@ -26,8 +26,8 @@ from roamcast.live.link.frame import (
     SALT_SIZE,
     SKIP,
     UNICAST_DATA,
-    Frame,
     FrameRefused,
+    OpenedFrame,
     Sealer,
 )
 from roamcast.live.link.reassembly import MAX_FRAGMENTS
@@ -90,7 +90,7 @@ def seal_bundle(sealer: Sealer, messages: Sequence[bytes]) -> bytes:
     return sealer.seal(BROADCAST_DATA, BROADCAST, b"".join(parts), flags=BUNDLE)
 
 
-def read_bundle(frame: Frame) -> list[bytes]:
+def read_bundle(frame: OpenedFrame) -> list[bytes]:
     octets, messages, start = frame.payload, list[bytes](), 0
     while start < len(octets):
         if len(messages) == MAX_BUNDLE or start + BUNDLED > len(octets):
@@ -114,13 +114,13 @@ def seal_skip(sealer: Sealer, to: int, skip: Skip) -> bytes:
     return sealer.seal(SKIP, to, _SKIP.pack(*skip))
 
 
-def read_skip(frame: Frame) -> Skip:
+def read_skip(frame: OpenedFrame) -> Skip:
     if len(frame.payload) != _SKIP.size:
         raise FrameRefused("malformed")
     return Skip._make(_SKIP.unpack(frame.payload))
 
 
-def read_fragment(frame: Frame) -> Fragment:
+def read_fragment(frame: OpenedFrame) -> Fragment:
     """The payload of a BROADCAST_DATA or UNICAST_DATA frame."""
     octets = frame.payload
     message, attempt, place, total = 0, 0, 0, 1
@@ -136,7 +136,7 @@ def read_fragment(frame: Frame) -> Fragment:
     return Fragment(octets, message, attempt, place, total)
 
 
-def read_ack(frame: Frame) -> Ack:
+def read_ack(frame: OpenedFrame) -> Ack:
     (message, attempt), bits = _cut(_ATTEMPT, frame.payload)
     if len(bits) > _MAX_BITS:
         raise FrameRefused("malformed")

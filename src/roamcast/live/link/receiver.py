@@ -24,17 +24,17 @@ from roamcast.live.link.frame import (
     FRAGMENT,
     SKIP,
     UNICAST_DATA,
-    Frame,
     FrameBehind,
     FrameForeign,
     FrameRefused,
+    OpenedFrame,
     Sealer,
 )
 from roamcast.live.link.limits import Allowance, Rate
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
 from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_bundle, read_fragment, read_skip
 from roamcast.live.link.reassembly import Reassembly
-from roamcast.live.link.replay import Session
+from roamcast.live.link.replay import FrameSession
 from roamcast.live.link.settings import LinkSettings
 
 MAX_HELD: Final = 1024
@@ -79,13 +79,13 @@ class Receiver:
         self._failed = failed
         self._vouch = vouch
         self._vouching = Allowance(VOUCHING, 0.0)
-        self._held: dict[Session, list[tuple[float, Frame, Neighbour]]] = {}
+        self._held: dict[FrameSession, list[tuple[float, OpenedFrame, Neighbour]]] = {}
         self._holding = 0
-        self._hinted: dict[Session, float] = {}
+        self._hinted: dict[FrameSession, float] = {}
 
     def take(self, now: float, batch: Iterable[tuple[bytes, Address]]) -> list[int]:
         """Handles datagrams with their source addresses; returns the senders of the authentic ones."""
-        opened: list[tuple[float, Frame, Neighbour]] = []
+        opened: list[tuple[float, OpenedFrame, Neighbour]] = []
         for datagram, address in batch:
             self._counters["received"] += 1
             if self._sealer.is_own(datagram):  # every broadcast comes back
@@ -113,7 +113,7 @@ class Receiver:
             self._sealer.replay.secure(self._secured)
         return [frame.sender for _, frame, _ in opened]
 
-    def _hold(self, item: tuple[float, Frame, Neighbour]) -> None:
+    def _hold(self, item: tuple[float, OpenedFrame, Neighbour]) -> None:
         if self._holding >= MAX_HELD:
             self._counters["held-full"] += 1
             return
@@ -140,7 +140,7 @@ class Receiver:
             put(self._hinted, behind.session, now, _MAX_HINTED)
             self._skip(behind.session.sender, Skip(behind.session.salt, behind.upto))
 
-    def _open(self, now: float, datagram: bytes, address: Address) -> tuple[Frame, Neighbour]:
+    def _open(self, now: float, datagram: bytes, address: Address) -> tuple[OpenedFrame, Neighbour]:
         header = self._sealer.look(datagram)
         if self.neighbours.too_fast(now, header.sender):
             raise FrameRefused("rate")
@@ -154,7 +154,7 @@ class Receiver:
             neighbour.last_unicast = -1
         return frame, neighbour
 
-    def _let_in(self, now: float, frame: Frame, address: Address, octets: int) -> Neighbour:
+    def _let_in(self, now: float, frame: OpenedFrame, address: Address, octets: int) -> Neighbour:
         """A newcomer that the table has no room for, if its frame has a whole message that shows a signature."""
         neighbour = None
         whole = frame.kind in (BROADCAST_DATA, UNICAST_DATA) and not frame.flags & (FRAGMENT | BUNDLE)
@@ -166,13 +166,13 @@ class Receiver:
             raise FrameRefused("crowded")
         return neighbour
 
-    def _handle(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
+    def _handle(self, now: float, frame: OpenedFrame, neighbour: Neighbour) -> None:
         try:
             self._read(now, frame, neighbour)
         except FrameRefused as refused:
             self._counters[refused.reason] += 1
 
-    def _read(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
+    def _read(self, now: float, frame: OpenedFrame, neighbour: Neighbour) -> None:
         if frame.kind == SKIP:
             salt, upto = read_skip(frame)
             if not self._sealer.skip(salt, upto):
@@ -213,7 +213,7 @@ class Receiver:
             )
             self._answer(frame.sender, neighbour.address, Ack(fragment.message, fragment.attempt, have))
 
-    def _assemble(self, now: float, frame: Frame, fragment: Fragment) -> bytes | None:
+    def _assemble(self, now: float, frame: OpenedFrame, fragment: Fragment) -> bytes | None:
         if fragment.total == 1:
             return fragment.octets
         message = frame.session, fragment.message  # the next life of the sender may use the number again

@@ -6,7 +6,7 @@ that strangers cannot fill the table.
 
 **Across a restart.** The first frame from a *block* of `BLOCK` counters is handed up once the block is recorded on
 disk. After a restart everything up to the end of the recorded block is refused: all accepted frames lie below. Frames
-of that block that were not sent yet are refused too (`Verdict.BEHIND`); a sender that is told so skips the rest of the
+of that block that were not sent yet are refused too (`Novelty.BEHIND`); a sender that is told so skips the rest of the
 block, and one that cannot hear us reaches its next block within a minute. So there is one write per minute and sender,
 and only the first frame of a block waits for it. With `sync` "normal" a loss of power may undo the last write.
 
@@ -28,7 +28,7 @@ CAPACITY: Final = 16_384
 _ALL_TAKEN: Final = (1 << WINDOW) - 1
 
 
-class Session(NamedTuple):
+class FrameSession(NamedTuple):
     """One life of a sender, under one key."""
 
     key: str
@@ -37,7 +37,7 @@ class Session(NamedTuple):
     salt: bytes
 
 
-class Verdict(enum.Enum):
+class Novelty(enum.Enum):
     NEW = "new"
     SEEN = "seen"
     BEHIND = "behind"
@@ -56,7 +56,7 @@ class _Seen:
 
 
 Done = Callable[[BaseException | None], None]
-Persist = Callable[[Mapping[Session, int], Iterable[Session], Done], None]
+Persist = Callable[[Mapping[FrameSession, int], Iterable[FrameSession], Done], None]
 """Records the latest block of some sessions and forgets others; calls back when that is on disk, or cannot be."""
 
 
@@ -66,31 +66,33 @@ class Replay:
             raise ValueError(f"room for at least one session, not {capacity}")
         self._capacity = capacity
         self._persist = persist
-        self._seen: dict[Session, _Seen] = {}  # longest silent first
-        self._doubted: dict[Session, int] = {}  # known before our restart, with the last counter perhaps accepted then
-        self._unsafe: dict[Session, None] = {}  # whose block is not on disk
-        self._forgotten: list[Session] = []  # to be forgotten on disk
+        self._seen: dict[FrameSession, _Seen] = {}  # longest silent first
+        self._doubted: dict[
+            FrameSession, int
+        ] = {}  # known before our restart, with the last counter perhaps accepted then
+        self._unsafe: dict[FrameSession, None] = {}  # whose block is not on disk
+        self._forgotten: list[FrameSession] = []  # to be forgotten on disk
 
-    def knows(self, session: Session) -> bool:
+    def knows(self, session: FrameSession) -> bool:
         return session in self._seen or session in self._doubted
 
-    def upto(self, session: Session) -> int:
+    def upto(self, session: FrameSession) -> int:
         """The last counter that we may have accepted before our restart."""
         return self._doubted.get(session, -1)
 
-    def judge(self, session: Session, counter: int) -> Verdict:
+    def judge(self, session: FrameSession, counter: int) -> Novelty:
         """What `accept` would say, without changing anything: cheap enough to ask before a frame is authenticated."""
         seen = self._seen.get(session)
         if seen is None:
-            return Verdict.NEW if counter > self.upto(session) else Verdict.BEHIND
+            return Novelty.NEW if counter > self.upto(session) else Novelty.BEHIND
         behind = seen.mark - counter
         if behind < 0:
-            return Verdict.NEW
-        return Verdict.SEEN if behind >= WINDOW or seen.window >> behind & 1 else Verdict.NEW
+            return Novelty.NEW
+        return Novelty.SEEN if behind >= WINDOW or seen.window >> behind & 1 else Novelty.NEW
 
-    def accept(self, session: Session, counter: int) -> bool:
+    def accept(self, session: FrameSession, counter: int) -> bool:
         """Whether this is a new frame; marks it as accepted."""
-        if self.judge(session, counter) is not Verdict.NEW:
+        if self.judge(session, counter) is not Novelty.NEW:
             return False
         seen = self._seen.pop(session, None) or self._enter(session)
         self._seen[session] = seen
@@ -104,7 +106,7 @@ class Replay:
             seen.window |= 1 << -ahead
         return True
 
-    def safe(self, session: Session) -> bool:
+    def safe(self, session: FrameSession) -> bool:
         """Whether accepted frames of the session may be handed up."""
         return session not in self._unsafe
 
@@ -127,7 +129,7 @@ class Replay:
         else:
             self._persist(blocks, forgotten, written)
 
-    def restore(self, blocks: Mapping[Session, int]) -> None:
+    def restore(self, blocks: Mapping[FrameSession, int]) -> None:
         """Restores what was recorded before the restart, longest silent first."""
         for session, block in blocks.items():
             if session in self._seen:
@@ -135,7 +137,7 @@ class Replay:
             self._doubted[session] = (block + 1) * BLOCK - 1
         self._make_room(0)
 
-    def _enter(self, session: Session) -> _Seen:
+    def _enter(self, session: FrameSession) -> _Seen:
         upto = self._doubted.pop(session, -1)
         self._make_room(1)
         # Everything up to a restored mark counts as accepted; a new session starts before the first counter.
@@ -143,7 +145,7 @@ class Replay:
 
     def _make_room(self, wanted: int) -> None:
         while len(self) + wanted > self._capacity:
-            table: dict[Session, int] | dict[Session, _Seen] = self._doubted or self._seen
+            table: dict[FrameSession, int] | dict[FrameSession, _Seen] = self._doubted or self._seen
             oldest = next(iter(table))
             del table[oldest]
             self._unsafe.pop(oldest, None)

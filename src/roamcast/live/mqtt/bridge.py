@@ -36,9 +36,10 @@ from roamcast.live.mqtt.packets import (
     Reason,
     Suback,
     Subscribe,
-    Wanted,
+    WantedTopic,
+    free_identifier,
 )
-from roamcast.live.mqtt.topics import Message
+from roamcast.live.mqtt.topics import ApplicationMessage
 
 KEEP_ALIVE: Final = 30
 """Seconds."""
@@ -52,7 +53,7 @@ _FOR_GOOD: Final = (0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C)
 """Refusals of a CONNECT that do not pass: version, Client Identifier, password, not authorized, banned, method."""
 
 
-class Refused(RoamcastError):
+class BridgeRefused(RoamcastError):
     """A server that will not take this bridge, however often it tries."""
 
 
@@ -95,7 +96,7 @@ class Side(abc.ABC):
             case Suback():
                 refused = [text for text, code in zip(self._filters, packet.reasons, strict=False) if code >= 0x80]
                 if refused:
-                    raise Refused(f"{self.what} refuses to subscribe to {', '.join(refused)}")
+                    raise BridgeRefused(f"{self.what} refuses to subscribe to {', '.join(refused)}")
             case Disconnect():
                 words = packet.properties.get("reason_string", f"reason {packet.reason:#x}")
                 raise ConnectionError(f"{self.what} ends the connection: {words}")
@@ -107,14 +108,15 @@ class Side(abc.ABC):
     def _begin(self, packet: Connack) -> None:
         if packet.reason:
             words = packet.properties.get("reason_string", f"reason {packet.reason:#x}")
-            kind = Refused if packet.reason in _FOR_GOOD else ConnectionError
+            kind = BridgeRefused if packet.reason in _FOR_GOOD else ConnectionError
             raise kind(f"{self.what} refuses the connection: {words}")
         self.connected = True
         self._window = min(WINDOW, packet.properties.get("receive_maximum", 65535))
         self.begin(packet.session_present, packet.properties)
         # Again with every connection: a session that was there has it already, and no retained message comes twice.
         wanted = (
-            Wanted(text, self.qos, no_local=True, retain_as_published=True, retain_handling=1) for text in self._filters
+            WantedTopic(text, self.qos, no_local=True, retain_as_published=True, retain_handling=1)
+            for text in self._filters
         )
         self._send(Subscribe(1, tuple(wanted)))
         self.pump()
@@ -152,7 +154,7 @@ class BrokerSide(Side):
 
     def begin(self, session_present: bool, properties: Mapping[str, Any]) -> None:
         if properties.get("maximum_qos", 2) < 2:
-            raise Refused("the broker has no QoS 2, which this bridge needs")
+            raise BridgeRefused("the broker has no QoS 2, which this bridge needs")
         if not session_present:
             doubtful = self.state.begin_anew()
             if doubtful:
@@ -166,7 +168,7 @@ class BrokerSide(Side):
                 self._send(_publish(outgoing.message, outgoing.packet, dup=True))
 
     def take(self, packet: Publish) -> None:
-        message = Message.of(packet, packet.topic)
+        message = ApplicationMessage.of(packet, packet.topic)
         known = packet.qos == 2 and self.state.is_received(message, packet.packet, packet.dup)
         if not known and not self.is_ours(message):
             if self.state.inbox_is_full:
@@ -176,7 +178,7 @@ class BrokerSide(Side):
         if packet.qos:
             self._send(Pubrec(packet.packet) if packet.qos == 2 else Puback(packet.packet))
 
-    def is_ours(self, message: Message) -> bool:
+    def is_ours(self, message: ApplicationMessage) -> bool:
         """Whether a message comes from nodes."""
         return any(name == ID for name, _ in message.user)
 
@@ -235,7 +237,7 @@ class NodeSide(Side):
         self._latest = 0
 
     def take(self, packet: Publish) -> None:
-        message = Message.of(packet, packet.topic)
+        message = ApplicationMessage.of(packet, packet.topic)
         named = [text for name, text in message.user if name == ID]
         echo = any(name == BRIDGED and text.rpartition("/")[0] == self._broker for name, text in message.user)
         if named and not echo:
@@ -266,18 +268,11 @@ class NodeSide(Side):
         for serial, message in self.state.inbox(self._latest, self._window - len(self._unanswered)):
             self._latest = serial
             marked = (*message.user, (BRIDGED, f"{self._broker}/{serial}"))
-            self._packet = self._next_packet()
+            self._packet = free_identifier(self._packet, self._unanswered)
             self._unanswered[self._packet] = serial
             given = msgspec.structs.replace(message, user=marked, qos=1)
             self._send(msgspec.structs.replace(_publish(given, self._packet), qos=1))
 
-    def _next_packet(self) -> int:
-        packet = self._packet
-        while True:
-            packet = packet % 65535 + 1
-            if packet not in self._unanswered:
-                return packet
 
-
-def _publish(message: Message, packet: int, *, dup: bool = False) -> Publish:
+def _publish(message: ApplicationMessage, packet: int, *, dup: bool = False) -> Publish:
     return Publish(message.topic, message.payload, 2, packet, dup, message.retain, message.properties())

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from roamcast.errors import ConfigError
-from roamcast.live.mqtt.topics import Message
+from roamcast.live.mqtt.topics import ApplicationMessage
 
 APPLICATION: Final = 0x726F616E
 """`roan`: identifies these files."""
@@ -52,12 +52,12 @@ COMMIT;
 """
 
 
-class Outgoing(NamedTuple):
+class OutgoingEvent(NamedTuple):
     """An event on its way to the broker."""
 
     serial: int
     event: str
-    message: Message
+    message: ApplicationMessage
     packet: int
     released: bool
     """Whether the broker has it: only PUBREL and PUBCOMP are missing."""
@@ -117,7 +117,7 @@ class BridgeState:
     def outbox_is_full(self) -> bool:
         return bool(self._one("SELECT count(*) FROM outbox") >= MAX_ROWS)
 
-    def take_out(self, event: str, message: Message) -> bool:
+    def take_out(self, event: str, message: ApplicationMessage) -> bool:
         """Puts an event into the outbox; returns whether it is new."""
         if self._one("SELECT 1 FROM done WHERE event = ?", event) is not None:
             return False
@@ -128,11 +128,11 @@ class BridgeState:
             ).rowcount
         )
 
-    def sent(self) -> list[Outgoing]:
+    def sent(self) -> list[OutgoingEvent]:
         """What has been sent and is not complete, in order."""
         return list(self._outgoing("packet IS NOT NULL ORDER BY serial"))
 
-    def next_out(self) -> Outgoing | None:
+    def next_out(self) -> OutgoingEvent | None:
         """The next event to send, with a Packet Identifier of its own."""
         found = next(self._outgoing("packet IS NULL ORDER BY serial LIMIT 1"), None)
         if found is None:
@@ -144,11 +144,11 @@ class BridgeState:
         self._connection.execute("UPDATE outbox SET packet = ? WHERE serial = ?", (self._packet, found.serial))
         return found._replace(packet=self._packet)
 
-    def _outgoing(self, which: str) -> Iterator[Outgoing]:
+    def _outgoing(self, which: str) -> Iterator[OutgoingEvent]:
         rows = self._connection.execute(f"SELECT serial, event, message, packet, released FROM outbox WHERE {which}")
         for serial, event, packed, packet, released in rows.fetchall():
-            message = msgspec.msgpack.decode(packed, type=Message)
-            yield Outgoing(serial, event, message, packet or 0, bool(released))
+            message = msgspec.msgpack.decode(packed, type=ApplicationMessage)
+            yield OutgoingEvent(serial, event, message, packet or 0, bool(released))
 
     def release(self, packet: int) -> bool:
         """PUBREC has come; returns whether the packet is known."""
@@ -179,7 +179,7 @@ class BridgeState:
     def inbox_is_full(self) -> bool:
         return bool(self._one("SELECT count(*) FROM inbox") >= MAX_ROWS)
 
-    def is_received(self, message: Message, packet: int, dup: bool) -> bool:
+    def is_received(self, message: ApplicationMessage, packet: int, dup: bool) -> bool:
         """Whether a message with QoS 2 has been taken already."""
         known = self._connection.execute("SELECT digest, freed FROM received WHERE packet = ?", (packet,)).fetchone()
         if known is None:
@@ -192,7 +192,7 @@ class BridgeState:
         self._connection.execute("UPDATE named SET value = 'again' WHERE name = 'identifiers'")
         return False
 
-    def take_in(self, message: Message, packet: int) -> None:
+    def take_in(self, message: ApplicationMessage, packet: int) -> None:
         """Puts a message into the inbox, with its Packet Identifier if it has QoS 2; 0: it has not."""
         self._connection.execute("INSERT INTO inbox (message) VALUES (?)", (msgspec.msgpack.encode(message),))
         if packet:
@@ -204,16 +204,16 @@ class BridgeState:
         self._connection.execute("UPDATE received SET freed = ? WHERE packet = ? AND freed IS NULL", (number, packet))
         self._connection.execute("DELETE FROM received WHERE freed <= ?", (number - MAX_FREED,))
 
-    def inbox(self, after: int, most: int) -> list[tuple[int, Message]]:
+    def inbox(self, after: int, most: int) -> list[tuple[int, ApplicationMessage]]:
         rows = self._connection.execute(
             "SELECT serial, message FROM inbox WHERE serial > ? ORDER BY serial LIMIT ?", (after, most)
         )
-        return [(serial, msgspec.msgpack.decode(packed, type=Message)) for serial, packed in rows.fetchall()]
+        return [(serial, msgspec.msgpack.decode(packed, type=ApplicationMessage)) for serial, packed in rows.fetchall()]
 
     def delivered(self, serial: int) -> None:
         """The node has a message on disk."""
         self._connection.execute("DELETE FROM inbox WHERE serial = ?", (serial,))
 
 
-def _digest(message: Message) -> bytes:
+def _digest(message: ApplicationMessage) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode(message)).digest()[:16]

@@ -11,9 +11,9 @@ Numbers in brackets are sections and statements of the OASIS standards: MQTT Ver
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -32,7 +32,6 @@ class Reason(IntEnum):
     """Reason codes that are used here [2.4]."""
 
     SUCCESS = 0x00
-    WITH_WILL = 0x04
     NO_SUBSCRIPTION = 0x11
     UNSPECIFIED = 0x80
     MALFORMED = 0x81
@@ -104,31 +103,31 @@ class Publish(msgspec.Struct, frozen=True):
     properties: Properties = NO_PROPERTIES
 
 
-class Puback(msgspec.Struct, frozen=True):
+class Acknowledgement(msgspec.Struct, frozen=True):
+    """A step of the exchange that follows a PUBLISH with QoS 1 or 2."""
+
     packet: int
     reason: int = 0
     properties: Properties = NO_PROPERTIES
 
 
-class Pubrec(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Puback(Acknowledgement, frozen=True):
+    pass
 
 
-class Pubrel(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Pubrec(Acknowledgement, frozen=True):
+    pass
 
 
-class Pubcomp(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Pubrel(Acknowledgement, frozen=True):
+    pass
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Pubcomp(Acknowledgement, frozen=True):
+    pass
+
+
+class WantedTopic(msgspec.Struct, frozen=True):
     """One Topic Filter of a SUBSCRIBE, with its options [3.8.3.1]."""
 
     filter: str
@@ -140,7 +139,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 class Subscribe(msgspec.Struct, frozen=True):
     packet: int
-    filters: tuple[Wanted, ...]
+    filters: tuple[WantedTopic, ...]
     properties: Properties = NO_PROPERTIES
 
 
@@ -180,12 +179,14 @@ class Auth(msgspec.Struct, frozen=True):
     properties: Properties = NO_PROPERTIES
 
 
-Acknowledgement = Puback | Pubrec | Pubrel | Pubcomp
 Packet = (
     Connect
     | Connack
     | Publish
-    | Acknowledgement
+    | Puback
+    | Pubrec
+    | Pubrel
+    | Pubcomp
     | Subscribe
     | Suback
     | Unsubscribe
@@ -195,34 +196,19 @@ Packet = (
     | Disconnect
     | Auth
 )
-
-_NUMBERS: Final[dict[type, int]] = {
-    kind: number
-    for number, kind in enumerate(
-        (
-            Connect,
-            Connack,
-            Publish,
-            Puback,
-            Pubrec,
-            Pubrel,
-            Pubcomp,
-            Subscribe,
-            Suback,
-            Unsubscribe,
-            Unsuback,
-            Pingreq,
-            Pingresp,
-            Disconnect,
-            Auth,
-        ),
-        1,
-    )
-}
+"""In the order of their numbers."""
+_NUMBERS: Final[dict[type, int]] = {kind: number for number, kind in enumerate(get_args(Packet), 1)}
 """Packet types [2.1.2]."""
 _KINDS: Final = {number: kind for kind, number in _NUMBERS.items()}
 _FLAGGED: Final = (Pubrel, Subscribe, Unsubscribe)
 """Those whose flags are 0010 [2.1.3]; those of the others, except PUBLISH, are 0000."""
+
+
+def free_identifier(last: int, taken: Container[int]) -> int:
+    """The next Packet Identifier after the last one that is not taken; the last one's again if all are."""
+    following = (number % 65535 + 1 for number in range(last, last + 65535))
+    return next((packet for packet in following if packet not in taken), last)
+
 
 # --- Properties -----------------------------------------------------------------------------------------------------
 
@@ -492,11 +478,11 @@ class Parser:
             return Unsuback(number)
         return kind(number, tuple(reader.rest()), properties)  # type: ignore[no-any-return]
 
-    def _wanted(self, reader: _Reader) -> Wanted:
+    def _wanted(self, reader: _Reader) -> WantedTopic:
         text, options = reader.text(), reader.byte()
         if options & (0xC0 if self.version == V5 else 0xFC) or options & 3 == 3 or options & 0x30 == 0x30:
             raise _malformed("SUBSCRIBE has wrong options")  # [MQTT-3.8.3-5]
-        return Wanted(text, options & 3, bool(options & 4), bool(options & 8), options >> 4)
+        return WantedTopic(text, options & 3, bool(options & 4), bool(options & 8), options >> 4)
 
     def _publish(self, flags: int, reader: _Reader) -> Publish:
         qos, dup = flags >> 1 & 3, bool(flags & 8)
@@ -563,7 +549,7 @@ def _content(packet: Packet, version: int) -> bytes:
         case Publish():
             number = packet.packet.to_bytes(2) if packet.qos else b""
             return _text(packet.topic) + number + _maybe(packet, version) + packet.payload
-        case Puback() | Pubrec() | Pubrel() | Pubcomp():
+        case Acknowledgement():
             return packet.packet.to_bytes(2) + _reasoned(packet, version)
         case Disconnect() | Auth():
             return _reasoned(packet, version)
@@ -592,7 +578,7 @@ def _reasoned(packet: Any, version: int) -> bytes:  # noqa: ANN401  # a packet w
     return bytes((packet.reason,)) + (_properties(packet.properties) if packet.properties else b"")
 
 
-def _options(wanted: Wanted) -> int:
+def _options(wanted: WantedTopic) -> int:
     return wanted.qos | wanted.no_local << 2 | wanted.retain_as_published << 3 | wanted.retain_handling << 4
 
 

@@ -13,6 +13,7 @@ from roamcast.live.mqtt.bridge import KEEP_ALIVE, BrokerSide, Full, NodeSide, Si
 from roamcast.live.mqtt.bridge_state import BridgeState
 from roamcast.live.mqtt.packets import V5, Disconnect, Packet, PacketError, Parser, Pingreq, write
 from roamcast.live.places import Address
+from roamcast.live.request import trusted
 
 LONGEST: Final = 2**20
 """Bytes of a packet from a server."""
@@ -48,14 +49,6 @@ class Target(NamedTuple):
         user = None if parts.username is None else unquote(parts.username)
         secret = None if password is None else password.encode()
         return cls(Address(parts.hostname, port or (8883 if secure else 1883)), tls, user, secret)
-
-
-def trusted(certificate: str | None) -> ssl.SSLContext:
-    """A TLS context that trusts this certificate, or those that the system trusts."""
-    try:
-        return ssl.create_default_context(cafile=certificate)
-    except (OSError, ssl.SSLError) as problem:
-        raise ConfigError(f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}") from None
 
 
 class Peer:
@@ -94,7 +87,7 @@ class Peer:
         self._pending.clear()
 
     async def run(self) -> None:
-        """Serves for ever; raises `Refused` if the server will never take it."""
+        """Serves for ever; raises `BridgeRefused` if the server will never take it."""
         wait, told = FIRST_WAIT, ""
         while True:
             try:
@@ -196,7 +189,7 @@ class Bridge:
         await asyncio.gather(self.node.reached.wait(), self.broker.reached.wait())
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serves until it is stopped; raises `Refused` if a side will never take it."""
+        """Serves until it is stopped; raises `BridgeRefused` if a side will never take it."""
         self._tasks = [asyncio.create_task(peer.run()) for peer in (self.node, self.broker)]
         stopping = asyncio.create_task(stop.wait())
         try:

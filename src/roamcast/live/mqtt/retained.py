@@ -18,8 +18,8 @@ import msgspec
 from roamcast.bounded import put
 from roamcast.content.filter import Filter
 from roamcast.live.control_messages import SubscriberMessage
-from roamcast.live.mqtt.topics import Message, matches
-from roamcast.live.mqtt.world import World
+from roamcast.live.mqtt.topics import ApplicationMessage, matches
+from roamcast.live.mqtt.world import MqttWorld
 
 MAX_TOPICS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
@@ -33,7 +33,7 @@ class _Kept(msgspec.Struct):
 
 
 class Retained:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MqttWorld) -> None:
         self._world = world
         self._by_topic: dict[str, bytes] = {}
         self._latest: dict[str, tuple[float, int]] = {}  # when each was published, also of those that were removed
@@ -49,7 +49,7 @@ class Retained:
                 self._set(topic, value)
                 self._latest[topic] = _order(msgspec.msgpack.decode(value, type=_Kept).message)
 
-    def take(self, message: Message, told: SubscriberMessage) -> None:
+    def take(self, message: ApplicationMessage, told: SubscriberMessage) -> None:
         """Retains a message that was published with RETAIN."""
         order = _order(told)
         if order <= self._latest.get(message.topic, (-1.0, 0)):

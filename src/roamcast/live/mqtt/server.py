@@ -11,20 +11,14 @@ The rules this file owns, the same as for the API (`control.py`):
 
 import asyncio
 import contextlib
-import hashlib
 import hmac
 import ssl
-from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
-from roamcast.errors import ConfigError, RoamcastError
+from roamcast.errors import ConfigError
 from roamcast.live import log
-from roamcast.live.clock import Clock
-from roamcast.live.control_messages import EventForm, SubscribeRequest, SubscriberMessage
 from roamcast.live.gate import Gate, capacity
-from roamcast.live.host import Host, Told
-from roamcast.live.mailbox import Delivery, Mailbox
 from roamcast.live.mqtt.packets import (
     V5,
     V311,
@@ -37,122 +31,36 @@ from roamcast.live.mqtt.packets import (
     Reason,
     write,
 )
-from roamcast.live.mqtt.session import MAX_PACKET, Session
+from roamcast.live.mqtt.session import MAX_PACKET, MqttSession
 from roamcast.live.mqtt.sessions import Sessions, refusal
+from roamcast.live.mqtt.world import MqttWorld
 from roamcast.live.places import Address
-from roamcast.live.store import Store
-from roamcast.units import SECOND
+
+if TYPE_CHECKING:
+    from roamcast.live.node import Node
 
 MAX_CONNECT: Final = 96 * 1024
 """Bytes of a CONNECT: a will of 64 KiB, and the rest."""
 PATIENCE: Final = 2.0
 """Seconds for what is left to say when a connection, or the node, ends."""
-_KEPT: Final = "mqtt sessions"
-"""Under this name, which no protocol can have, sessions are in the store."""
-
-
-class Served(Protocol):
-    """The part of a node that MQTT needs."""
-
-    @property
-    def host(self) -> Host: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def clock(self) -> Clock: ...
-
-
-class NodeWorld:
-    """A node as the world of MQTT sessions."""
-
-    def __init__(self, node: Served) -> None:
-        self._host, self._store, self._clock = node.host, node.store, node.clock
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def takes_lifetimes(self) -> bool:
-        return self._host.takes_lifetimes
-
-    def publish(self, form: EventForm, told: Told, along: Callable[[], None]) -> None:
-        self._host.publish_then(form, told, along)
-
-    def subscribe(self, request: SubscribeRequest, done: Callable[[Mailbox | RoamcastError], None]) -> None:
-        try:
-            mailbox = self._host.begin_subscription(request)
-        except RoamcastError as problem:
-            done(problem)
-            return
-        self._store.then(lambda problem: done(mailbox) if problem is None else self._host.leave(mailbox))
-
-    def unsubscribe(self, number: int) -> None:
-        self._host.unsubscribe(number)
-
-    def leave(self, mailbox: Mailbox) -> None:
-        self._host.leave(mailbox)
-
-    def number_of(self, client_id: str, topic_filter: str) -> int:
-        named = f"{self._host.node}\0{client_id}\0{topic_filter}".encode()
-        return int.from_bytes(hashlib.sha256(named).digest()[:8]) >> 2 | 1 << 62
-
-    def put(self, mailbox: Mailbox, message: SubscriberMessage) -> None:
-        pool = self._host.subscribers.pool
-        mailbox.put(pool.new(message, (mailbox.subscription.id,) if mailbox.durable else ()))
-
-    def fetch(self, delivery: Delivery, done: Callable[[bytes | None], None]) -> None:
-        async def fetch() -> None:
-            done(await self._host.subscribers.pool.packed(delivery))
-
-        self._start(fetch())
-
-    @property
-    def latest(self) -> int:
-        return self._host.subscribers.pool.last
-
-    def kept(self) -> dict[str, bytes]:
-        return self._store.kept(_KEPT)
-
-    def keep(self, key: str, value: bytes) -> None:
-        self._store.keep(_KEPT, key, value)
-
-    def forget(self, key: str) -> None:
-        self._store.forget(_KEPT, key)
-
-    def then(self, call: Callable[[], None]) -> None:
-        # If the store fails the node ends, and nothing more is acknowledged.
-        self._store.then(lambda problem: call() if problem is None else None)
-
-    def soon(self, call: Callable[[], None]) -> None:
-        asyncio.get_running_loop().call_soon(call)
-
-    def later(self, seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(seconds, call)
-
-    def now(self) -> float:
-        return self._clock.wall / SECOND
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 class MqttServer:
-    def __init__(self, node: Served, address: Address, token: str | None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, node: "Node", address: Address, token: str | None, tls: ssl.SSLContext | None = None) -> None:
         if not address.local and (token is None or tls is None):
             raise ConfigError(f"MQTT on {address} needs a token and TLS")
         self.address = address
         self.token = token
-        self.world = NodeWorld(node)
+        self.world = MqttWorld(node)
         self.sessions = Sessions(self.world)
-        self.connections: list[Connection] = []
+        self.connections: list[MqttConnection] = []
         # The API may take half of the file descriptors.
         self.gate = Gate(
             self, capacity() // 2, None if address.path else tls, longest=MAX_CONNECT, complete=_connect_is_there
         )
-        self._server: asyncio.Server | None = None
 
-    def __call__(self) -> "Connection":
-        return Connection(self)
+    def __call__(self) -> "MqttConnection":
+        return MqttConnection(self)
 
     def change(self, token: str | None, tls: ssl.SSLContext | None) -> None:
         """Sets the token and TLS context for later connections."""
@@ -161,11 +69,9 @@ class MqttServer:
 
     async def open(self) -> None:
         self.sessions.restore(self.world.kept())
-        self._server, self.address = await self.gate.listen(self.address, "--mqtt")
+        self.address = await self.gate.listen(self.address, "--mqtt")
 
     async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
         self.gate.close()
         for connection in self.connections:
             connection.stop_reading()
@@ -175,8 +81,6 @@ class MqttServer:
             connection.end(Reason.SHUTTING_DOWN, "the node ends")
             connection.lost()
         await _until(lambda: not self.connections)
-        if self.address.path:
-            Path(self.address.path).unlink(missing_ok=True)
 
     def status(self) -> dict[str, Any]:
         return {
@@ -188,7 +92,7 @@ class MqttServer:
         }
 
 
-class Connection(asyncio.Protocol):
+class MqttConnection(asyncio.Protocol):
     """The connection of one client, after its CONNECT has arrived."""
 
     def __init__(self, server: MqttServer) -> None:
@@ -197,7 +101,7 @@ class Connection(asyncio.Protocol):
         self.clogged = False
         self._server = server
         self._parser = Parser(MAX_PACKET)
-        self._session: Session | None = None
+        self._session: MqttSession | None = None
         self._attached = False
         self._ended = False
         self._stopped = False
@@ -240,6 +144,7 @@ class Connection(asyncio.Protocol):
         self.resume()
 
     def write(self, data: bytes) -> None:
+        """Sends to the client. While it reads more slowly than that, the connection is `clogged`."""
         if self.transport is not None and not self._ended:
             self.transport.write(data)
 
@@ -247,6 +152,7 @@ class Connection(asyncio.Protocol):
         self._stopped = True
 
     def end(self, reason: int, words: str = "") -> None:
+        """Tells the client why, if its version can, and closes the connection."""
         if self._ended or self.transport is None:
             return
         if self.version == V5 and self._attached:
@@ -302,7 +208,7 @@ class Connection(asyncio.Protocol):
         self._attached = True
         self.resume()
 
-    def _leave(self, session: Session, packet: Disconnect) -> None:
+    def _leave(self, session: MqttSession, packet: Disconnect) -> None:
         expiry = packet.properties.get("session_expiry")
         if expiry and not session.durable:
             raise PacketError(Reason.PROTOCOL_ERROR, "a session that was to end now cannot last")  # [3.14.2.2.2]

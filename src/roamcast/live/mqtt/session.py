@@ -14,7 +14,7 @@ The rules this file owns:
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -31,7 +31,7 @@ from roamcast.live.control_messages import (
     decode,
 )
 from roamcast.live.host import Busy
-from roamcast.live.mailbox import Delivery, Mailbox
+from roamcast.live.mailbox import Mailbox, QueuedDelivery
 from roamcast.live.mqtt.packets import (
     NO_PROPERTIES,
     V5,
@@ -52,12 +52,16 @@ from roamcast.live.mqtt.packets import (
     Subscribe,
     Unsuback,
     Unsubscribe,
-    Wanted,
+    WantedTopic,
+    free_identifier,
     write,
 )
 from roamcast.live.mqtt.retained import Retained
-from roamcast.live.mqtt.topics import Message, event_of, filter_of, matches, message_of
-from roamcast.live.mqtt.world import Link, World
+from roamcast.live.mqtt.topics import ApplicationMessage, event_of, filter_of, matches, message_of
+from roamcast.live.mqtt.world import MqttWorld
+
+if TYPE_CHECKING:
+    from roamcast.live.mqtt.server import MqttConnection
 
 MOST: Final = 256
 """Our Receive Maximum: publications without an answer; with more, nothing is read from a client."""
@@ -72,20 +76,20 @@ RETAINED: Final = "retained"
 """How a message came that a new subscription gets because it was retained."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AskedTopic(msgspec.Struct, frozen=True):
     """What a client asked for with one Topic Filter."""
 
-    wanted: Wanted
+    wanted: WantedTopic
     identifier: int | None = None
 
 
 class StoredWill(msgspec.Struct, frozen=True):
-    message: Message
+    message: ApplicationMessage
     delay: int = 0
     """Seconds."""
 
 
-class Record(msgspec.Struct):
+class SessionRecord(msgspec.Struct):
     """What the store has of a session."""
 
     client_id: str
@@ -96,7 +100,7 @@ class Record(msgspec.Struct):
     ends: float | None = None
     """When the session ends, in seconds since 1970, if no client comes back."""
     connected: bool = False
-    asked: dict[str, Asked] = {}
+    asked: dict[str, AskedTopic] = {}
     again: dict[str, dict[int, int]] = {}
     """Packet Identifiers of what was sent and not acknowledged, by Topic Filter and number of the delivery."""
     will: StoredWill | None = None
@@ -105,27 +109,27 @@ class Record(msgspec.Struct):
 class _Active:
     """A subscription while its client is connected."""
 
-    def __init__(self, asked: Asked, mailbox: Mailbox, content: Filter) -> None:
+    def __init__(self, asked: AskedTopic, mailbox: Mailbox, content: Filter) -> None:
         self.asked = asked
         self.mailbox = mailbox
         self.content = content
-        self.reading: Delivery | None = None
+        self.reading: QueuedDelivery | None = None
         """A delivery that is being read from the store."""
         self.given: set[int] = set()
         """Events that it got as retained ones: the protocol may bring them too."""
 
 
-class Session:
-    def __init__(self, record: Record, world: World, retained: Retained) -> None:
+class MqttSession:
+    def __init__(self, record: SessionRecord, world: MqttWorld, retained: Retained) -> None:
         self.record = record
-        self.link: Link | None = None
+        self.link: MqttConnection | None = None
         self._outstanding = 0  # publications that have no answer yet
         self._opening = 0  # subscriptions that are not in force yet
         self._world = world
         self._retained = retained
         self._active: dict[str, _Active] = {}
         self._received: dict[int, bool] = {}  # Packet Identifiers of QoS 2, and whether the event is on disk
-        self._in_flight: dict[int, tuple[str, _Active, Delivery]] = {}
+        self._in_flight: dict[int, tuple[str, _Active, QueuedDelivery]] = {}
         self._again = record.again
         # A session that was connected when the node was killed: everything that waited may have been sent.
         self._doubtful = world.latest if record.connected else 0
@@ -154,7 +158,7 @@ class Session:
 
     # --- Connections ------------------------------------------------------------------------------------------------
 
-    def attach(self, link: Link, connect: Connect) -> None:
+    def attach(self, link: "MqttConnection", connect: Connect) -> None:
         """A client is connected, and has got its CONNACK."""
         given = connect.properties
         self.link = link
@@ -213,6 +217,11 @@ class Session:
         if self.link is not None:
             self.link.write(write(packet, self.link.version))
 
+    def _send_when_stored(self, packet: Packet) -> None:
+        """Sends when everything so far is on disk, if the client is still connected then."""
+        link = self.link
+        self._world.then(lambda: self._send(packet) if self.link is link else None)
+
     def _explained(self, words: str) -> Properties:
         return {"reason_string": words[:200]} if self._explains else NO_PROPERTIES
 
@@ -245,7 +254,7 @@ class Session:
             if self._received[packet.packet]:
                 self._send(Pubrec(packet.packet))
             return
-        message = Message.of(packet, topic)
+        message = ApplicationMessage.of(packet, topic)
         self._outstanding += 1
         if packet.qos == 2:
             self._received[packet.packet] = False
@@ -271,7 +280,7 @@ class Session:
         return topic
 
     def publish(
-        self, message: Message, done: Callable[[BaseException | None], None], along: Callable[[], None]
+        self, message: ApplicationMessage, done: Callable[[BaseException | None], None], along: Callable[[], None]
     ) -> None:
         """Publishes an event for the client. Raises if it is refused at once."""
         form = event_of(message)
@@ -293,7 +302,7 @@ class Session:
         if packet.qos == 2 and self.record.lasting:
             self._world.keep(self._key("received", packet.packet), b"")
 
-    def _answering(self, packet: Publish, link: Link) -> Callable[[BaseException | None], None]:
+    def _answering(self, packet: Publish, link: "MqttConnection") -> Callable[[BaseException | None], None]:
         def answer(problem: BaseException | None) -> None:
             if packet.qos == 2:
                 if problem is None:
@@ -313,7 +322,7 @@ class Session:
 
         return answer
 
-    def _refuse(self, packet: Publish, link: Link, problem: BaseException) -> None:
+    def _refuse(self, packet: Publish, link: "MqttConnection", problem: BaseException) -> None:
         if isinstance(problem, PacketError):
             reason = problem.reason
         else:
@@ -328,9 +337,7 @@ class Session:
         self._received.pop(packet, None)
         if self.record.lasting:
             self._world.forget(self._key("received", packet))
-        # Not before it is on disk: the client may use the Packet Identifier again.
-        link = self.link
-        self._world.then(lambda: self._send(Pubcomp(packet)) if self.link is link else None)
+        self._send_when_stored(Pubcomp(packet))  # not before: the client may use the Packet Identifier again
 
     # --- Subscriptions ----------------------------------------------------------------------------------------------
 
@@ -344,11 +351,11 @@ class Session:
                 return
             wanted = next(left, None)
             if wanted is not None:
-                self._subscribe_to(Asked(wanted, identifier), note)
+                self._subscribe_to(AskedTopic(wanted, identifier), note)
                 return
             self.save()
             shown = tuple(reason if link.version == V5 or reason < 0x80 else 0x80 for reason in reasons)
-            self._world.then(lambda: self._send(Suback(packet.packet, shown)) if self.link is link else None)
+            self._send_when_stored(Suback(packet.packet, shown))
 
         def note(reason: int) -> None:
             reasons.append(reason)
@@ -356,7 +363,7 @@ class Session:
 
         go_on()
 
-    def _subscribe_to(self, asked: Asked, done: Callable[[int], None]) -> None:
+    def _subscribe_to(self, asked: AskedTopic, done: Callable[[int], None]) -> None:
         wanted = asked.wanted
         granted = min(wanted.qos, 1)
         try:
@@ -384,7 +391,7 @@ class Session:
 
         self._open(asked, opened)
 
-    def _open(self, asked: Asked, opened: Callable[[RoamcastError | None], None]) -> None:
+    def _open(self, asked: AskedTopic, opened: Callable[[RoamcastError | None], None]) -> None:
         """Subscribes at the node, or goes on with a durable subscription there."""
         topic_filter, link = asked.wanted.filter, self.link
         content = filter_of(topic_filter)
@@ -425,9 +432,7 @@ class Session:
                 self._world.unsubscribe(active.mailbox.subscription.id)
                 self._world.leave(active.mailbox)
         self.save()
-        link = self.link
-        answer = Unsuback(packet.packet, tuple(reasons))
-        self._world.then(lambda: self._send(answer) if self.link is link else None)
+        self._send_when_stored(Unsuback(packet.packet, tuple(reasons)))
 
     # --- To the client ----------------------------------------------------------------------------------------------
 
@@ -466,7 +471,7 @@ class Session:
         self._world.fetch(delivery, fetched)
         return False
 
-    def _transmit(self, topic_filter: str, active: _Active, delivery: Delivery, packed: bytes | None) -> None:
+    def _transmit(self, topic_filter: str, active: _Active, delivery: QueuedDelivery, packed: bytes | None) -> None:
         number = self._again.get(topic_filter, {}).pop(delivery.number, 0) if delivery.number else 0
         packet = None if packed is None else self._packet_of(active, decode(packed, SubscriberMessage, MSGPACK))
         if packet is None:
@@ -522,7 +527,7 @@ class Session:
             topic, properties = self._with_alias(topic, self._properties_of(active, said, message))
         return Publish(topic, message.payload, qos, retain=retain, properties=properties)
 
-    def _properties_of(self, active: _Active, said: SubscriberMessage, message: Message) -> dict[str, Any]:
+    def _properties_of(self, active: _Active, said: SubscriberMessage, message: ApplicationMessage) -> dict[str, Any]:
         assert said.event is not None
         ours = [("roamcast-id", event_name(said.event.id))]
         if said.verified is not None:
@@ -543,11 +548,8 @@ class Session:
         return topic, properties | {"topic_alias": alias}
 
     def _next_packet(self) -> int:
-        taken = {number for numbers in self._again.values() for number in numbers.values()}
-        for _ in range(65535):
-            self._packet = self._packet % 65535 + 1
-            if self._packet not in self._in_flight and self._packet not in taken:
-                break
+        again = {number for numbers in self._again.values() for number in numbers.values()}
+        self._packet = free_identifier(self._packet, again | self._in_flight.keys())
         return self._packet
 
     def _acknowledged(self, packet: int) -> None:

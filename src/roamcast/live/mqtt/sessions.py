@@ -13,7 +13,7 @@ The rules this file owns:
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -21,9 +21,12 @@ from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.mqtt.packets import NEVER, V5, V311, Connack, Connect, PacketError, Reason, write
 from roamcast.live.mqtt.retained import Retained
-from roamcast.live.mqtt.session import MAX_ALIASES, MAX_PACKET, MOST, Record, Session, StoredWill
-from roamcast.live.mqtt.topics import Message, check_topic
-from roamcast.live.mqtt.world import Link, Timer, World
+from roamcast.live.mqtt.session import MAX_ALIASES, MAX_PACKET, MOST, MqttSession, SessionRecord, StoredWill
+from roamcast.live.mqtt.topics import ApplicationMessage, check_topic
+from roamcast.live.mqtt.world import MqttWorld, Timer
+
+if TYPE_CHECKING:
+    from roamcast.live.mqtt.server import MqttConnection
 
 MAX_SESSIONS: Final = 1024
 MAX_CLIENT_ID: Final = 256
@@ -33,10 +36,10 @@ _REFUSALS: Final = {Reason.BAD_CLIENT_ID: 2, Reason.QUOTA_EXCEEDED: 3, Reason.BA
 
 
 class Sessions:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MqttWorld) -> None:
         self._world = world
         self.retained = Retained(world)
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, MqttSession] = {}
         self._ends: dict[str, Timer] = {}
         self._wills: dict[str, Timer] = {}
 
@@ -57,7 +60,7 @@ class Sessions:
         self.retained.restore(kept)
         for key, value in kept.items():
             if key.startswith("session/"):
-                self._restore(msgspec.msgpack.decode(value, type=Record))
+                self._restore(msgspec.msgpack.decode(value, type=SessionRecord))
         for key in kept:
             if key.startswith("received/"):
                 client_id, _, packet = key.removeprefix("received/").rpartition("/")
@@ -66,8 +69,8 @@ class Sessions:
                 else:
                     self._world.forget(key)
 
-    def _restore(self, record: Record) -> None:
-        session = self._sessions[record.client_id] = Session(record, self._world, self.retained)
+    def _restore(self, record: SessionRecord) -> None:
+        session = self._sessions[record.client_id] = MqttSession(record, self._world, self.retained)
         if record.connected:
             record.connected = False
             self._lost(session)
@@ -79,7 +82,7 @@ class Sessions:
 
     # --- A client comes ---------------------------------------------------------------------------------------------
 
-    def connect(self, link: Link, packet: Connect, attached: Callable[[], None]) -> Session:
+    def connect(self, link: "MqttConnection", packet: Connect, attached: Callable[[], None]) -> MqttSession:
         """Answers a CONNECT, and calls back after its CONNACK. Raises `PacketError` to refuse it."""
         client_id = packet.client_id or f"roamcast-{secrets.token_hex(8)}"  # [MQTT-3.1.3-6]
         will = self._check(packet)
@@ -94,11 +97,9 @@ class Sessions:
             former = None
         if former is None and len(self._sessions) >= MAX_SESSIONS:
             raise PacketError(Reason.QUOTA_EXCEEDED, f"this node has {MAX_SESSIONS} MQTT sessions, and takes no more")
-        session = former or Session(Record(client_id), self._world, self.retained)
+        session = former or MqttSession(SessionRecord(client_id), self._world, self.retained)
         self._sessions[client_id] = session
-        for timers in (self._ends, self._wills):
-            if client_id in timers:
-                timers.pop(client_id).cancel()
+        self._cancel_timers(client_id)
         session.link = link
         record = session.record
         record.expiry = _expiry(packet)
@@ -128,13 +129,13 @@ class Sessions:
         if packet.will.qos == 2 and packet.version == V5:
             raise PacketError(Reason.QOS_NOT_SUPPORTED, "the Maximum QoS here is 1")  # [MQTT-3.2.2-12]
         check_topic(packet.will.topic)
-        message = Message.of(packet.will, packet.will.topic)
+        message = ApplicationMessage.of(packet.will, packet.will.topic)
         return StoredWill(message, packet.will.properties.get("will_delay", 0))
 
     # --- A client goes ----------------------------------------------------------------------------------------------
 
     def disconnected(
-        self, session: Session, link: Link, *, reason: int | None = None, expiry: int | None = None
+        self, session: MqttSession, link: "MqttConnection", *, reason: int | None = None, expiry: int | None = None
     ) -> None:
         """A connection has ended: with DISCONNECT and its reason, or without."""
         if session.link is not link:
@@ -147,7 +148,7 @@ class Sessions:
             session.record.will = None  # [MQTT-3.14.4-3]
         self._lost(session)
 
-    def _lost(self, session: Session) -> None:
+    def _lost(self, session: MqttSession) -> None:
         record = session.record
         if record.will is not None:
             delay = min(record.will.delay, record.expiry)  # [MQTT-3.1.2-8]
@@ -163,19 +164,22 @@ class Sessions:
             self._end_later(session, record.expiry)
         session.save()
 
-    def _end_later(self, session: Session, seconds: float) -> None:
+    def _end_later(self, session: MqttSession, seconds: float) -> None:
         self._ends[session.record.client_id] = self._world.later(max(0.0, seconds), lambda: self._end(session))
 
-    def _end(self, session: Session) -> None:
+    def _end(self, session: MqttSession) -> None:
         client_id = session.record.client_id
-        for timers in (self._ends, self._wills):
-            if client_id in timers:
-                timers.pop(client_id).cancel()
+        self._cancel_timers(client_id)
         if self._sessions.get(client_id) is session:
             del self._sessions[client_id]
             session.end()
 
-    def _publish_will(self, session: Session) -> None:
+    def _cancel_timers(self, client_id: str) -> None:
+        for timers in (self._ends, self._wills):
+            if client_id in timers:
+                timers.pop(client_id).cancel()
+
+    def _publish_will(self, session: MqttSession) -> None:
         will, session.record.will = session.record.will, None
         self._wills.pop(session.record.client_id, None)
         if will is None:

@@ -53,14 +53,20 @@ Attributes = dict[str, tuple[Scalar, ...]]
 Pairs = tuple[tuple[str, str], ...]
 
 
-class Message(msgspec.Struct, frozen=True):
-    """An Application Message, apart from how it travels on one connection."""
+_FIELDS: Final = {
+    "payload_format": "text",
+    "message_expiry": "expiry",
+    "content_type": "content_type",
+    "response_topic": "response_topic",
+    "correlation_data": "correlation_data",
+    "user": "user",
+}
+"""Properties of MQTT 5, and the fields that have them here."""
 
-    topic: str
-    payload: bytes = b""
+
+class _Traits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     qos: int = 1
     retain: bool = False
-    user: Pairs = ()
     text: bool = False
     """Its Payload Format Indicator."""
     content_type: str | None = None
@@ -69,53 +75,42 @@ class Message(msgspec.Struct, frozen=True):
     expiry: int | None = None
     """Seconds from its publication."""
 
+    @property
+    def traits(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _Traits.__struct_fields__}
+
+
+class ApplicationMessage(_Traits, frozen=True, omit_defaults=False):
+    """An Application Message, apart from how it travels on one connection."""
+
+    topic: str
+    payload: bytes = b""
+    user: Pairs = ()
+
     @classmethod
-    def of(cls, packet: Publish | Will, topic: str) -> "Message":
-        given = packet.properties
-        return cls(
-            topic,
-            packet.payload,
-            min(packet.qos, 1),
-            packet.retain,
-            given.get("user", ()),
-            bool(given.get("payload_format", 0)),
-            given.get("content_type"),
-            given.get("response_topic"),
-            given.get("correlation_data"),
-            given.get("message_expiry"),
-        )
+    def of(cls, packet: Publish | Will, topic: str) -> "ApplicationMessage":
+        given = {field: packet.properties[name] for name, field in _FIELDS.items() if name in packet.properties}
+        given["text"] = bool(given.get("text"))
+        return cls(topic, packet.payload, qos=min(packet.qos, 1), retain=packet.retain, **given)
 
     def properties(self) -> Properties:
         """Its properties in MQTT 5."""
-        given: dict[str, Any] = {
-            "payload_format": 1 if self.text else None,
-            "message_expiry": self.expiry,
-            "content_type": self.content_type,
-            "response_topic": self.response_topic,
-            "correlation_data": self.correlation_data,
-            "user": self.user or None,
-        }
+        given = {name: getattr(self, field) for name, field in _FIELDS.items()}
+        given |= {"payload_format": 1 if self.text else None, "user": self.user or None}
         return {name: value for name, value in given.items() if value is not None}
 
 
-class _Extra(msgspec.Struct, frozen=True, omit_defaults=True):
+class _Extra(_Traits, frozen=True):
     """What an event does not say about its message, and that the usual message would not have: the attribute `mqtt`."""
 
-    qos: int = 1
-    retain: bool = False
     empty: bool = False
     user: Pairs | None = None
-    text: bool = False
-    content_type: str | None = None
-    response_topic: str | None = None
-    correlation_data: bytes | None = None
-    expiry: int | None = None
 
 
 # --- Messages to events ---------------------------------------------------------------------------------------------
 
 
-def event_of(message: Message) -> EventForm:
+def event_of(message: ApplicationMessage) -> EventForm:
     """The event of a message that a client publishes. Raises `PacketError` if its topic cannot be one."""
     check_topic(message.topic)
     first, *levels = message.topic.split("/")
@@ -128,15 +123,9 @@ def event_of(message: Message) -> EventForm:
     attributes |= given
     usual = message_of(EventForm(first, dict(attributes), message.payload))
     extra = _Extra(
-        message.qos,
-        message.retain,
         not message.payload and bool(usual.payload),
         None if message.user == usual.user else message.user,
-        message.text,
-        message.content_type,
-        message.response_topic,
-        message.correlation_data,
-        message.expiry,
+        **message.traits,
     )
     if extra != _Extra():
         attributes[_EXTRA] = (msgspec.json.encode(extra).decode(),)
@@ -220,7 +209,7 @@ def _shown(value: Scalar) -> str:
 # --- Events to messages ---------------------------------------------------------------------------------------------
 
 
-def message_of(form: EventForm | DeliveredEvent) -> Message:
+def message_of(form: EventForm | DeliveredEvent) -> ApplicationMessage:
     """The message of an event, as it was published if it came from MQTT."""
     attributes = _tuples(form.attributes)
     rest = {name: values for name, values in attributes.items() if not _reserved(name)}
@@ -235,18 +224,7 @@ def message_of(form: EventForm | DeliveredEvent) -> Message:
         user = tuple(
             (name, _shown(one)) for name, values in rest.items() if fields.get(name) != values for one in values
         )
-    return Message(
-        topic_of(form.type, attributes),
-        payload,
-        extra.qos,
-        extra.retain,
-        user,
-        extra.text,
-        extra.content_type,
-        extra.response_topic,
-        extra.correlation_data,
-        extra.expiry,
-    )
+    return ApplicationMessage(topic_of(form.type, attributes), payload, user, **extra.traits)
 
 
 def topic_of(type: str, attributes: Mapping[str, tuple[Scalar, ...]]) -> str:
