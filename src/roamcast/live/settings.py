@@ -97,7 +97,7 @@ class NodeSettings:
         if self.key is None and not self.insecure:
             raise ConfigError(
                 "a node needs the network's key: make one with 'roamcast key new FILE', copy it to every node, and "
-                "give --key FILE; or say --insecure, and whoever is in range may read everything and say anything"
+                "give --key FILE; or --insecure, and anyone in range can read and forge messages"
             )
         if self.old_key is not None and self.key is None:
             raise ConfigError("--old-key goes with --key: the old key is opened beside the new one")
