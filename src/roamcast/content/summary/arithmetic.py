@@ -50,7 +50,7 @@ class Arithmetic(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What passes: numbers in a range, numbers equal to a value, booleans."""
 
     ranges: tuple[Number | None, ...] = ()
-    """The bounds: low, high, low, high. None means no bound."""
+    """The bounds: low, high, low, high. None is no bound."""
     after: int = 0
     """Bit i is set if bound i lies just after its number."""
     equalities: tuple[Number, ...] = ()
