@@ -146,7 +146,7 @@ def test_the_end_of_the_node_ends_a_stream_and_a_poll(tmp_path: Path) -> None:
         ("filtr=true", "filtr: there is no such field; did you mean 'filter'?"),
         ("id=5&durable=perhaps", "durable: expected true or false; got the text 'perhaps'"),
         ("id=five", "id: expected a whole number; got the text 'five'"),
-        ("filter=true&filter=false", "a parameter is there twice"),
+        ("filter=true&filter=false", "a parameter is given twice"),
         ("durable=true", "a durable subscription needs an id"),
         ("id=-1", "from 0 to 2^63 - 1"),
         ("lifetime=-1", "a lifetime is from 0 to"),

@@ -423,7 +423,7 @@ def test_a_network_changes_its_key_and_loses_no_event(tmp_path: Path) -> None:
 
 
 def test_an_old_key_needs_a_new_one(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--old-key goes with --key"):
+    with pytest.raises(ConfigError, match="--old-key needs --key"):
         NodeSettings(node=1, old_key=tmp_path, insecure=True)
 
 

@@ -242,7 +242,7 @@ def test_without_a_java_the_bundled_one_serves_and_sessions_follow_each_other(no
         "3",
     ]
     assert said[7].startswith("Error occurred during initialization of VM")
-    assert last == "Spark's JVM ended before it began: what it printed above says why"
+    assert last == "Spark's JVM ended before it was ready: it printed the reason above"
 
 
 def test_what_an_interrupt_broke_is_an_interrupt() -> None:

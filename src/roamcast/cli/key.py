@@ -42,7 +42,7 @@ def new(file: Path, owner: Path | None) -> None:
     """Write a new key to FILE, and print its fingerprint.
 
     Only you can read the file. Copy it to every node over a channel you trust: anyone who has the key can join the
-    network. The owner's key stays with you: whoever has it decides who is a member.
+    network. The owner's key stays with you: it decides who is a member.
     """
     identity = None if owner is None else Identity.new()
     made = NetworkKey.new(None if identity is None else identity.public)

@@ -60,7 +60,7 @@ def _check_cost(name: str, hours: float) -> None:
 
     if hours > MOST_HOURS:
         raise RoamcastError(
-            f"the readings of {name} would take {hours:.1f} CPU hours, and {MOST_HOURS:g} are the most: name fewer"
+            f"the readings of {name} would take {hours:.1f} CPU hours; at most {MOST_HOURS:g} are allowed: name fewer"
             " seeds or settings in its file"
         )
 

@@ -295,7 +295,7 @@ def _quantiles(values: dict[str, Any]) -> str:
 def contacts(trace: Path, reach: float, out: Path, spark: SparkOptions) -> None:
     """Make a trace of contacts from positions.
 
-    Who is within a range of whom in TRACE, from when to when.
+    When which nodes of TRACE are within range of each other.
     """
     from roamcast.pipeline.traces.importing import contacts_trace
 

@@ -3,7 +3,7 @@
 The rules this file owns:
 
 * With an owner, a node is who the owner's certificate says, unless the owner has revoked it. Without an owner, the
-  first key heard for a number counts, whoever passed it on: trust on first use.
+  first key heard for a number counts, no matter who passed it on: trust on first use.
 * What was learned is in the store: a restart forgets nobody, and in particular no revocation.
 * Bounded: `MOST` nodes. With an owner, the one longest unused makes room, since others can introduce it again. Without
   one nobody makes room, or a member could have a node forget whom it trusts.

@@ -1,6 +1,6 @@
 """How many signatures a node checks per second, and which messages wait for their turn.
 
-Checking a signature takes 170 µs, and whoever has the network's key can force it. The rules this file owns:
+Checking a signature takes 170 µs, and anyone with the network's key can force it. The rules this file owns:
 
 * At most `PER_SECOND` signatures are checked per second, and `BURST` of them at once, in whatever they stand: events,
   heads of documents, certificates, revocations. What was checked before costs nothing and does not wait.

@@ -242,7 +242,7 @@ class Control:
 def _query(request: web.Request, shape: type[S]) -> S:
     """The query of a request, in the shape that the same request has as a message."""
     if len(request.query) != len(set(request.query)):
-        raise ContentError("a parameter is there twice")
+        raise ContentError("a parameter is given twice")
     types = {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
     given: dict[str, Any] = dict(request.query)
     for name, text in request.query.items():  # each by itself, so that a refusal names the right one

@@ -348,7 +348,7 @@ class Host:
         wanted, number, durable = parse_filter(request.filter), request.id, request.durable
         contexts = self._context(request.interest), self._context(request.publication_domain)
         if durable and number is None:
-            raise ContentError("a durable subscription needs an id, to be found by again")
+            raise ContentError("a durable subscription needs an id, so that it can be resumed")
         if number is not None and not 0 <= number < 2**63:
             raise ContentError(f"a subscription's id is from 0 to 2^63 - 1, not {number}")
         former = self.subscribers.get(number) if number is not None else None

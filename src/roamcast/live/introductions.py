@@ -4,10 +4,10 @@ The rules this file owns:
 
 * **An author is introduced before its events.** Ahead of an event, a node broadcasts its author's certificate, if a
   neighbour has appeared since it last did. It introduces itself to each newcomer.
-* **Who does not know an author asks the node that sent the event**, and keeps the message for `PATIENCE`. Then it is
+* **A node that does not know an author asks the sender of the event**, and keeps the message for `PATIENCE`. Then it is
   judged once more. So a certificate that got lost costs a moment, not an event.
-* **Neighbours exchange revocations.** Every introduction has the number of the sender's list; whoever has a later one
-  answers with it.
+* **Neighbours exchange revocations.** Every introduction has the number of the sender's list; a node that has a later
+  one answers with it.
 * Bounded: messages that wait, questions and answers per second, and certificates in a message. Everything here is
   signed by the owner, or by the node that it is about: who sends it does not matter.
 """

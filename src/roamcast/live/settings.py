@@ -97,10 +97,10 @@ class NodeSettings:
         if self.key is None and not self.insecure:
             raise ConfigError(
                 "a node needs the network's key: make one with 'roamcast key new FILE', copy it to every node, and "
-                "give --key FILE; or say --insecure, and whoever is in range may read everything and say anything"
+                "give --key FILE; or --insecure, and anyone in range can read and forge messages"
             )
         if self.old_key is not None and self.key is None:
-            raise ConfigError("--old-key goes with --key: the old key is opened beside the new one")
+            raise ConfigError("--old-key needs --key: the old key is accepted beside the new one")
         if self.key is not None and self.insecure:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
         if self.unsigned and self.members is not None:
@@ -158,5 +158,5 @@ class NodeSettings:
         """The protocol's entry. Raises if it needs settings that are missing."""
         entry = find(self.protocol, self.folder)
         if self.decisions and self.facts is None:
-            raise ConfigError("--decisions goes with --facts DIR: that is where they are written")
+            raise ConfigError("--decisions needs --facts DIR, where they are written")
         return entry

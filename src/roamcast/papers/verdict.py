@@ -133,7 +133,7 @@ def filled(text: str, measured: Mapping[int, str]) -> str:
 
 
 def read_claims(out: Path) -> list[Verdict]:
-    """The claims in a campaign's folder; none if it is no paper's."""
+    """The claims in a campaign's folder; none if it is not of a paper."""
     file = out / CLAIMS_FILE
     return read_json(file, list[Verdict]) if file.exists() else []
 

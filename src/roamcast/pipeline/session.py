@@ -168,7 +168,7 @@ def _start(name: str, settings: Mapping[str, str]) -> SparkSession:
     except PySparkRuntimeError as problem:
         if problem.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
-        raise RoamcastError("Spark's JVM ended before it began: what it printed above says why") from problem
+        raise RoamcastError("Spark's JVM ended before it was ready: it printed the reason above") from problem
     except Py4JJavaError as problem:
         raise RoamcastError(f"Spark does not start with {settings['spark.master']}: {_message(problem)}") from problem
     finally:

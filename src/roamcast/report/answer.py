@@ -282,7 +282,7 @@ class _Words:
         return [f"{what}; about {seeds} seeds would decide it: {command}"]
 
     def _open_costs(self) -> dict[_Pair, list[tuple[Place, Contrast]]]:
-        """Where the best is open: the cheapest that may be best, against whoever is hardest to tell from it in cost."""
+        """Where the best is open: the cheapest that may be best, against the one hardest to tell from it in cost."""
         found: dict[_Pair, list[tuple[Place, Contrast]]] = {}
         for one in self.best:
             cost = None if self.cost is None or one.variant is not None else self.cost.at(one.place)

@@ -10,7 +10,7 @@ The rules this file owns:
   may be. Without a cost, the best is the leader.
 * *Surely* is by intervals that hold together with 95 % (`statistics/contrast.py`): a level is corrected for all other
   variants, all points, and for both measures if there is a cost. It is enough to count the comparisons of the variant
-  that is truly best with the others: whoever leads wrongly, or is wrongly not a candidate, does so in one of those.
+  that is truly best with the others: a variant that wrongly leads, or is wrongly excluded, does so in one of those.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The last steps that were not taken: who had the event, and to whom it should have gone next.
+"""The last steps that were not taken: who had the event, and where it should have gone next.
 
 The rules this file owns:
 

@@ -43,7 +43,7 @@ class Target(NamedTuple):
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.path.strip("/") or parts.query:
             raise ConfigError(f"{url}: expected mqtt://HOST[:PORT], or mqtts:// with TLS")
         if parts.password is not None:
-            raise ConfigError("a password on the command line is open to everybody: give --password-file FILE")
+            raise ConfigError("a password on the command line is visible to every user: give --password-file FILE")
         secure = parts.scheme == "mqtts"
         tls = trusted(certificate) if secure else None
         user = None if parts.username is None else unquote(parts.username)

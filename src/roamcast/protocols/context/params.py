@@ -48,7 +48,7 @@ class ContextParams(Parameters, frozen=True, kw_only=True):
         Store,
         Meta(
             description="who holds an event or subscription: strict: hosts in its region; enlarged: also those within "
-            "the margin; keep: as enlarged, and whoever has it keeps it wherever it goes"
+            "the margin; keep: as enlarged, and a host keeps it wherever it goes"
         ),
     ] = "enlarged"
     digests: Annotated[bool, Meta(description="whether hosts that come into a region are told what is held there")] = (

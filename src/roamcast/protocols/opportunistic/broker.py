@@ -315,7 +315,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
 ENTRY: Final = Entry(
     "opportunistic",
-    "documents that their carriers offer to whom they meet (Haillot and Guidec 2008)",
+    "documents that their carriers offer to the nodes they meet (Haillot and Guidec 2008)",
     Opportunistic,
     OpportunisticBroker,
     (Announce, Request, Piece),
