@@ -8,7 +8,7 @@ from rich.console import Console
 
 from report.folders import CAMPAIGN, EXPERIMENT, write_folder
 from roamcast.cli.screen_table import answer_lines, print_table, show_measures
-from roamcast.report.answer import Answer
+from roamcast.report.answer import WrittenAnswer
 from roamcast.report.source import read_report_data
 
 HEAD = ["variant", "rate", "delivery", "overhead", "delay"]
@@ -51,8 +51,10 @@ def test_variants_are_in_the_order_of_the_experiment(tmp_path: Path, capsys: pyt
 
 
 def test_long_answers_are_wrapped_and_many_are_counted() -> None:
-    first = Answer("a is best.", ("word " * 30, "Open; 9 seeds would decide it: roamcast campaign e.toml --seeds 9"))
-    lines = answer_lines([first, Answer("b"), Answer("c")], 60, most=2)
+    first = WrittenAnswer(
+        "a is best.", ("word " * 30, "Open; 9 seeds would decide it: roamcast campaign e.toml --seeds 9")
+    )
+    lines = answer_lines([first, WrittenAnswer("b"), WrittenAnswer("c")], 60, most=2)
     assert all(len(line) <= 60 for line in lines)
     assert lines[:2] == ["(1 more answer is in the report)", "b"]
     assert lines[-2:] == ["    roamcast campaign e.toml --seeds 9", "a is best."]

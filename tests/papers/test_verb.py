@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from roamcast import report
 from roamcast.campaign.define.plan import Plan
 from roamcast.campaign.folder.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
 from roamcast.cli.main import main
@@ -128,7 +127,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr(session, "session", stage.session)
     monkeypatch.setattr(simulate, "simulate", stage.simulate)
     monkeypatch.setattr(measure, "measure", stage.measure)
-    monkeypatch.setattr(report, "write_report", lambda out: out / "report" / "index.html")
+    monkeypatch.setattr("roamcast.cli.papers.write_report", lambda out: out / "report" / "index.html")
     return stage
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from roamcast.analysis.measures.measure import Measure
-from roamcast.report.answer import Asked
+from roamcast.report.answer import ComparedGoals
 from roamcast.report.compare import Question
 from roamcast.statistics.curves import VALUES, Curves
 
@@ -70,7 +70,7 @@ class Case:
     def curves(self) -> Curves:
         return Curves(pa.Table.from_pylist(self.rows(), VALUES))
 
-    def asked(self) -> Asked:
+    def asked(self) -> ComparedGoals:
         variants = tuple(dict.fromkeys(name for means in self.means.values() for name, _ in means))
         cost = "overhead" in self.means and "delivery" in self.means
         goals = tuple(
@@ -78,7 +78,7 @@ class Case:
             for name in self.means
         )
         command = "roamcast campaign my.toml --out out/my --seeds 8"
-        return Asked(goals, 1 if cost else None, self.baseline, command)
+        return ComparedGoals(goals, 1 if cost else None, self.baseline, command)
 
 
 def _json(axes: Sequence[str], values: Sequence[Any]) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from report.golden import CASES, DELAY, DELIVERY, OVERHEAD
 from roamcast.analysis.measures.measure import Measure
-from roamcast.report.answer import MOST_LINES, MOST_WORDS, Answer, Asked, answer, lead
+from roamcast.report.answer import MOST_LINES, MOST_WORDS, ComparedGoals, WrittenAnswer, answer, lead
 from roamcast.report.compare import Question, best, compare
 from roamcast.report.places import where
 from roamcast.report.winners import winners
@@ -49,14 +49,14 @@ def curves_of(**values: Table) -> Curves:
     return Curves(pa.Table.from_pylist(rows, VALUES))
 
 
-def asked(values: Table, about: Measure = DELIVERY, cost: Measure | None = None) -> Asked:
+def asked(values: Table, about: Measure = DELIVERY, cost: Measure | None = None) -> ComparedGoals:
     variants = tuple(dict.fromkeys(variant for variant, _ in values))
     axes = ("rate",) if any(place is not None for _, place in values) else ()
     goals = [Question("e", one, variants, axes, 2 if cost else 1) for one in (about, cost) if one]
-    return Asked(tuple(goals), 1 if cost else None, None, "roamcast campaign e.toml")
+    return ComparedGoals(tuple(goals), 1 if cost else None, None, "roamcast campaign e.toml")
 
 
-def said(values: Table, about: Measure = DELIVERY) -> Answer:
+def said(values: Table, about: Measure = DELIVERY) -> WrittenAnswer:
     found = answer(asked(values, about), curves_of(**{about.name: values}))
     assert found is not None
     return found

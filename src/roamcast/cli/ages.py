@@ -25,7 +25,6 @@ from roamcast.units import seconds
     "--transfer",
     type=click.FloatRange(min=0),
     default=0.0,
-    show_default=True,
     metavar="S",
     help="What was possible: how long a transfer takes, during which a contact must last.",
 )
@@ -33,7 +32,6 @@ from roamcast.units import seconds
     "--hops",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     metavar="N",
     help="What was possible: hops that a transfer may take at one instant, through nodes that carry nothing.",
 )

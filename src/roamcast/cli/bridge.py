@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import Connection, connecting, with_node
+from roamcast.cli.connection import NodeOptions, connecting, stopped_by_signals, with_node
 from roamcast.cli.options import FILE
 from roamcast.errors import ConfigError
 
@@ -23,16 +22,17 @@ if TYPE_CHECKING:
     "--out",
     "outwards",
     multiple=True,
+    default=["#"],
     metavar="FILTER",
-    help="Topic filter of the events that go to the broker; $filter/TEXT filters by content. May be repeated.  "
-    "[default: #]",
+    help="Topic filter of the events that go to the broker; $filter/TEXT filters by content. May be repeated.",
 )
 @click.option(
     "--in",
     "inwards",
     multiple=True,
+    default=["#"],
     metavar="FILTER",
-    help="Topic filter of the broker's messages that come to the node. May be repeated.  [default: #]",
+    help="Topic filter of the broker's messages that come to the node. May be repeated.",
 )
 @click.option("--password-file", type=FILE, help="File with the broker's password, on one line.")
 @click.option(
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--state",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Database of what is under way.  [default: ~/.local/state/roamcast/bridge-HOST-PORT.state]",
 )
 @connecting
@@ -58,7 +57,7 @@ def bridge(
     broker_cert: Path | None,
     name: str | None,
     state: Path | None,
-    connection: Connection,
+    connection: NodeOptions,
 ) -> None:
     """Connect a node with an MQTT broker, both ways.
 
@@ -79,25 +78,22 @@ def bridge(
     password = None if password_file is None else password_file.read_text(encoding="utf-8").strip()
     broker = Target.of_broker(url, password, None if broker_cert is None else str(broker_cert))
     number, node = _node(connection)
-    path = state
-    if path is None:
-        path = default_bridge_state(broker.address)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if state is None:
+        state = default_bridge_state(broker.address)
+        state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     log_to(sys.stderr, number, "info")
 
     async def run() -> None:
-        made = Bridge(
-            node, broker, BridgeState(path), outwards=outwards or ("#",), inwards=inwards or ("#",), name=name
-        )
-        await _run(made, str(path))
+        made = Bridge(node, broker, BridgeState(state), outwards=outwards, inwards=inwards, name=name)
+        await _run(made, str(state))
 
     asyncio.run(run())
 
 
-def _node(connection: Connection) -> "tuple[int, Target]":
+def _node(connection: NodeOptions) -> "tuple[int, Target]":
     """The node's number, and where it speaks MQTT."""
     from roamcast.live.mqtt.peer import Target
-    from roamcast.live.places import Address, read_token
+    from roamcast.live.places import Address
     from roamcast.live.request import trusted
 
     status: dict[str, Any] = with_node(connection, lambda client: client.status())
@@ -105,24 +101,19 @@ def _node(connection: Connection) -> "tuple[int, Target]":
     if spoken is None:
         raise ConfigError("this node does not speak MQTT: start it with --mqtt 127.0.0.1:1883")
     tls = trusted(None if connection.tls_cert is None else str(connection.tls_cert)) if spoken["tls"] else None
-    token = None if connection.token_file is None else read_token(connection.token_file)
+    token = connection.token()
     password = None if token is None else token.encode()
     return status["node"], Target(Address.parse(spoken["address"]), tls, "roamcast" if password else None, password)
 
 
 async def _run(bridge: "Bridge", state: str) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-
     async def tell() -> None:
         await bridge.reached()
         ready = {"ready": True, "broker": str(bridge.broker.target.address), "state": state}
         click.echo(json.dumps(ready | {"node": str(bridge.node.target.address)}))
-        sys.stdout.flush()
 
     telling = asyncio.create_task(tell())
     try:
-        await bridge.run(stop)
+        await bridge.run(stopped_by_signals())
     finally:
         telling.cancel()

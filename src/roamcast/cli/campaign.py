@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from roamcast.campaign.decide.until import Stopping, parse_goal
 from roamcast.campaign.define.plan import Plan, load_experiment, plan
-from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE, SUMMARY_FILE
 from roamcast.cli.campaign_options import (
     CampaignOptions,
     campaign_options,
@@ -22,7 +22,7 @@ from roamcast.cli.campaign_options import (
 from roamcast.cli.completion import complete_fields
 from roamcast.cli.screen import example, screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures, show_winners
-from roamcast.report import answers, answers_of, write_report
+from roamcast.report import answers_of, write_report
 from roamcast.report.source import read_report_data
 
 
@@ -44,23 +44,21 @@ from roamcast.report.source import read_report_data
     help="Override a field of the scenario, such as radio.range=100, for all variants and points. May be repeated.",
     shell_complete=complete_fields,
 )
-@click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
+@click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
-    "only_explain",
-    is_flag=True,
+    "task",
+    flag_value="explain",
     help="Explain every field of an experiment; with a file, print its complete scenario, which roamcast run takes.",
 )
-@click.option("--example", "only_example", is_flag=True, help="Print a small, commented experiment to start from.")
+@click.option("--example", "task", flag_value="example", help="Print a small, commented experiment to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
     options: CampaignOptions,
     until: str | None,
     changes: tuple[str, ...],
-    only_plan: bool,
-    only_explain: bool,
-    only_example: bool,
+    task: str | None,
     as_json: bool,
 ) -> None:
     """Run experiments, measure them, and write a report.
@@ -68,19 +66,19 @@ def campaign(
     An experiment sweeps a scenario over axes, variants and seeds. The results are printed as a table too. Run the
     same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
-    if only_example:
+    if task == "example":
         click.echo(example("experiment"), nl=False)
         return
-    if only_explain:
-        explain_experiments([load_experiment(file).changed(changes) for file in files])
+    experiments = [load_experiment(file).changed(changes) for file in files]
+    if task == "explain":
+        explain_experiments(experiments)
         return
     if not files:
         raise click.UsageError("give at least one experiment file, or --example or --explain")
     goal = parse_goal(until) if until else None
-    experiments = [load_experiment(file).changed(changes) for file in files]
     planned = plan(experiments, options.seeds)
     out = options.out or Path("out") / "+".join(one.name for one in experiments)
-    if only_plan:
+    if task == "plan":
         check_named_measures(experiments, goal)
         print_plan(planned, out, as_json)
         return
@@ -88,18 +86,17 @@ def campaign(
     words = ["campaign", *map(str, files), *settings, *(["--until", until] if until else [])]
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, goal)
-    measured = out / "measures" / "summary.parquet"
-    summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
+    results = read_report_data(out) if len(failures) < len(planned.distinct) else None
     with options.account.stage("report"):
-        report = write_report(out) if summary is not None else None
+        report = write_report(out, results=results) if results else None
     options.tell_account()  # before the answer, which comes last
+    found = answers_of(results) if results else []
     if as_json:
-        rows = summary.to_pylist() if summary else []
-        found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        written = [one._asdict() for one in answers(out)] if report else []
-        click.echo(json.dumps({**found, "answers": written, "report": str(report) if report else None}))
+        summary = pq.read_table(out / SUMMARY_FILE).to_pylist() if results else []
+        told = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": summary}
+        written = [one._asdict() for one in found]
+        click.echo(json.dumps({**told, "answers": written, "report": str(report) if report else None}))
     else:
-        results = read_report_data(out) if report else None
         if results and report:
             show_measures(results, report)
             show_winners(results)
@@ -107,7 +104,7 @@ def campaign(
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
         if results:
             click.echo(f"report: {report}\n")
-            click.echo("\n".join(answer_lines(answers_of(results), screen_width())))
+            click.echo("\n".join(answer_lines(found, screen_width())))
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)

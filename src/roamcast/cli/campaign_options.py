@@ -5,13 +5,13 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
-from rich.console import Console
 
 from roamcast.analysis import compilation
+from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import counts_to_the_end
 from roamcast.campaign.account import Account
 from roamcast.campaign.decide.until import Stopping
@@ -20,6 +20,8 @@ from roamcast.campaign.define.experiment import Spec, wanted_measures
 from roamcast.campaign.define.identity import completed
 from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Experiment, Plan
+from roamcast.campaign.folder.survey import Survey, look
+from roamcast.campaign.folder.values import with_measures
 from roamcast.cli.options import CONF, MASTER, SparkOptions, gathered, make_spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
@@ -31,9 +33,6 @@ from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.ending import warning_before
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.sim.scenario.unheard import unheard
-
-if TYPE_CHECKING:  # imports Spark
-    from roamcast.campaign.folder.survey import Survey
 
 START_SPARK: Final = 6.0
 MEASURE: Final = 10.0
@@ -63,14 +62,12 @@ class CampaignOptions(NamedTuple):
         self, experiments: Sequence[Experiment], planned: Plan, out: Path, command: str, goal: Stopping | None = None
     ) -> list[dict[str, Any]]:
         """Simulates and measures, with progress on the screen; returns the rows of the runs that failed."""
-        # Imported here: Spark takes a second to import, and --help should not.
-        from roamcast.campaign.folder.survey import look
-        from roamcast.pipeline.run import run_campaign
+        from roamcast.pipeline.run import run_campaign  # Spark takes a second to import, and --help should not
 
         check_named_measures(experiments)
-        console, master = Console(stderr=True), self.spark.master
-        found = look(planned, out)
-        announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
+        console, master, found = plain_console(stderr=True), self.spark.master, look(planned, out)
+        at_most = "at most " if goal is not None else ""
+        console.print(_announced(planned, found, self.retry_failed, at_most), soft_wrap=True)
         if len(found.ok) < len(planned.distinct) and master.startswith("local"):
             compile_if_needed(say)  # before the clock starts: compiling says nothing about how long runs take
             compilation.compile_if_needed(say)
@@ -106,14 +103,10 @@ def _campaign_options(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
-    run_time: str | None,
+    run_time: str,
     run_memory: str | None,
 ) -> CampaignOptions:
-    usual = RunLimits()
-    most = RunLimits(
-        usual.seconds if run_time is None else limits.seconds(run_time),
-        usual.memory if run_memory is None else limits.size(run_memory),
-    )
+    most = RunLimits(limits.seconds(run_time), None if run_memory is None else limits.size(run_memory))
     return CampaignOptions(out, seeds, make_spark_options(master, settings), retry_failed, most, Account())
 
 
@@ -129,8 +122,10 @@ campaign_options = gathered(
     click.option("--retry-failed", is_flag=True, help="Run failed runs again.  [default: leave them as they are]"),
     click.option(
         "--run-time",
+        default="6h",
+        show_default=True,
         metavar="TIME",
-        help="Longest time that a run may take, such as 15min; a longer one counts as failed.  [default: 6h]",
+        help="Longest time that a run may take, such as 15min; a longer one counts as failed.",
     ),
     click.option(
         "--run-memory",
@@ -143,55 +138,50 @@ campaign_options = gathered(
 
 def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | None = None) -> None:
     """Refuses measures that do not exist, also in the user's own files, and a goal for one that is not measured."""
-    from roamcast.analysis.measures.catalogue import CATALOGUE
-    from roamcast.campaign.folder.values import with_measures
-
     named = with_measures(experiments)
     if goal is not None:
-        goal.check(wanted_measures(named) or list(CATALOGUE), _variants(experiments))
+        variants = dict.fromkeys(variant.name for one in experiments for variant in one.variants)
+        goal.check(wanted_measures(named) or list(CATALOGUE), list(variants))
 
 
-def _variants(experiments: Sequence[Experiment]) -> list[str]:
-    return list(dict.fromkeys(variant.name for one in experiments for variant in one.variants))
-
-
-def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool, at_most: str = "") -> None:
+def _announced(planned: Plan, survey: Survey, retry_failed: bool, at_most: str) -> str:
     settled = len(survey.ok) + (0 if retry_failed else len(survey.failed))
     todo = len(planned.distinct) - settled
     notes = [f"{at_most}{todo} of {len(planned.distinct)} runs to do"]
     if survey.failed:
         notes.append(f"{len(survey.failed)} failed before, {'tried again' if retry_failed else 'left as they are'}")
-    notes += [f"added: {addition}" for addition in survey.added]
-    console.print("; ".join(notes), markup=False, highlight=False, soft_wrap=True)
+    return "; ".join([*notes, *(f"added: {addition}" for addition in survey.added)])
 
 
 def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
-    from roamcast.campaign.folder.survey import look
-
+    """The runs, and a rough estimate of their time on an otherwise idle machine."""
     survey = look(planned, out)
     forecast = survey.forecast(planned)
     todo = [run for run in planned.distinct if run.run not in survey.ok and run.run not in survey.failed]
     cores = os.cpu_count() or 1
-    times = Times(sum(map(forecast.of, todo)), len(todo), len(planned.distinct), cores)
+    cpu = sum(map(forecast.of, todo))
+    spark = START_SPARK + MEASURE + MEASURE_RUN * len(planned.distinct) / cores if todo else 0.0
+    total = spark + cpu / cores
     if as_json:
         rows = [{name: row[name] for name in row if name != "scenario"} for row in planned.rows]
-        known = {"to_do": len(todo), "cpu_s": times.cpu, "total_s": times.total, "warnings": concerns(planned)}
+        known = {"to_do": len(todo), "cpu_s": cpu, "total_s": total, "warnings": concerns(planned)}
         click.echo(json.dumps({"out": str(out), "runs": rows, **known}))
         return
     by_run = {run.run: run for run in planned.distinct}
-    lines = [
-        (
-            *key[:2],
-            point(key[2]),
-            ", ".join(str(row["seed"]) for row in rows),
-            f"{forecast.of(by_run[rows[0]['run']]):.2g}",
-        )
-        for key, rows in by_point(planned.rows)
-    ]
-    cpu = "CPU s per run"
-    plain_console().print(table(("experiment", "variant", "point", "seeds", cpu), lines, [cpu]))
+    lines = []
+    for (experiment, variant, axes), rows in by_point(planned):
+        seeds = ", ".join(str(row["seed"]) for row in rows)
+        lines.append((experiment, variant, point(axes), seeds, f"{forecast.of(by_run[rows[0]['run']]):.2g}"))
+    head = ("experiment", "variant", "point", "seeds", "CPU s per run")
+    plain_console().print(table(head, lines, head[-1:]))
     click.echo(f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do")
-    click.echo(times.in_words())
+    if todo:
+        click.echo(
+            f"about {duration(total)} on the {cores} cores here: {duration(cpu / cores)} of simulation "
+            f"({duration(cpu)} of CPU), {duration(spark)} for Spark to start and measure"
+        )
+    else:
+        click.echo("nothing to simulate")
     for text in concerns(planned):
         click.echo(f"warning: {text}")
 
@@ -200,7 +190,7 @@ def concerns(planned: Plan) -> list[str]:
     """What is known to mislead before anything is run: a sentence for each experiment and variant."""
     found: dict[tuple[str, str], str] = {}
     asked = {one.name: one.measures for one in planned.experiments}
-    for (experiment, variant, _), rows in by_point(planned.rows):
+    for (experiment, variant, _), rows in by_point(planned):
         scenario = msgspec.json.decode(rows[0]["scenario"], type=Scenario)
         for text in unheard(scenario):
             found.setdefault((experiment, text), f"{experiment}: {text}")
@@ -210,37 +200,9 @@ def concerns(planned: Plan) -> list[str]:
     return list(found.values())
 
 
-class Times(NamedTuple):
-    """A rough estimate of a campaign's time."""
-
-    cpu: float
-    """Seconds of CPU for all runs to do."""
-    todo: int
-    planned: int
-    cores: int
-
-    @property
-    def total(self) -> float:
-        """Seconds from start to end, on an otherwise idle machine."""
-        return self.spark + self.cpu / self.cores
-
-    @property
-    def spark(self) -> float:
-        """Seconds for starting Spark and measuring; 0 if there is nothing to do."""
-        return START_SPARK + MEASURE + MEASURE_RUN * self.planned / self.cores if self.todo else 0.0
-
-    def in_words(self) -> str:
-        if not self.todo:
-            return "nothing to simulate"
-        return (
-            f"about {duration(self.total)} on the {self.cores} cores here: {duration(self.cpu / self.cores)} of "
-            f"simulation ({duration(self.cpu)} of CPU), {duration(self.spark)} for Spark to start and measure"
-        )
-
-
-def by_point(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str, str], list[dict[str, Any]]]]:
+def by_point(planned: Plan) -> Iterator[tuple[tuple[str, str, str], list[dict[str, Any]]]]:
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in rows:
+    for row in planned.rows:
         groups.setdefault((row["experiment"], row["variant"], row["axes"]), []).append(row)
     yield from groups.items()
 

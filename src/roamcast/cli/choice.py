@@ -28,9 +28,7 @@ def show(result: dict[str, Any], out: Path) -> None:
     for name, command in result["run"].items():
         click.echo(f"simulate it:      {command}")
         click.echo(f"run it on a node: {result['node'][name]}")
-        click.echo(
-            "                  (each with an --id of its own; 'roamcast key new network.key' makes the key of all)"
-        )
+        click.echo(f"{'':18}(each with an --id of its own; 'roamcast key new network.key' makes the key of all)")
         click.echo(f"figure:           {shlex.quote(str(out / FIGURE_FILE))}")
     click.echo(f"all of it:        {shlex.quote(str(out / RESULT_FILE))}")
 
@@ -65,8 +63,9 @@ def answer(result: dict[str, Any]) -> str:
         return f"No answer: {ended}."
     if not result["looked"]:
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
+    others = f" Not separated from it: {', '.join(left[1:])}." if left[1:] else ""
     more = " The same command with more --minutes goes on from here." if result["time_was_up"] else ""
-    return f"{_verdict(result)}{_not_separated(left)}{more}"
+    return f"{_verdict(result)}{others}{more}"
 
 
 def _verdict(result: dict[str, Any]) -> str:
@@ -89,10 +88,6 @@ def _limit(result: dict[str, Any]) -> str:
     """What was possible at all."""
     could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
     return f" Any protocol could have delivered {sum(could) / len(could):.3f} of all pairs at most." if could else ""
-
-
-def _not_separated(left: list[str]) -> str:
-    return f" Not separated from it: {', '.join(left[1:])}." if left[1:] else ""
 
 
 def _interval(estimate: list[float | None]) -> str:

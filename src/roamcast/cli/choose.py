@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # it imports Spark
 @click.option(
     "--at-least",
     default="delivery=0.95",
-    show_default=True,
     metavar="MEASURE=SHARE",
     help="The goal: delivery, a share of all pairs of an event and a subscriber; of-possible, a share of the pairs "
     "that any protocol could have delivered; or another measure that is a share.",
@@ -57,18 +56,10 @@ if TYPE_CHECKING:  # it imports Spark
     help="Count only what arrives within so many seconds.  [default: no limit]",
 )
 @click.option(
-    "--cost",
-    type=click.Choice(list(COST_UNITS)),
-    default="airtime",
-    show_default=True,
-    help="What to count as the cost of a delivery.",
+    "--cost", type=click.Choice(list(COST_UNITS)), default="airtime", help="What to count as the cost of a delivery."
 )
 @click.option(
-    "--minutes",
-    type=click.FloatRange(0, min_open=True),
-    default=10,
-    show_default=True,
-    help="Time limit for everything, in minutes.",
+    "--minutes", type=click.FloatRange(0, min_open=True), default=10, help="Time limit for everything, in minutes."
 )
 @click.option(
     "--candidate",
@@ -102,7 +93,8 @@ def choose(
     measured on seeds that had no part in the choice. Exits with 0 even if nothing is decided or nothing meets the goal:
     the answer says so.
     """
-    from roamcast.pipeline.goal import goal  # it imports Spark
+    from roamcast.pipeline.choose import Chooser  # they import Spark
+    from roamcast.pipeline.goal import goal
 
     wanted = goal(*_measure_and_share(at_least), within, cost)
     made = race_experiment(_scenario(network), str(network), network.parent)
@@ -115,9 +107,14 @@ def choose(
     if spark.master.startswith("local"):
         compile_if_needed(say)
         compilation.compile_if_needed(say)
-    _say_who(fit, refused)
+    say(f"{len(fit)} candidates: {', '.join(variant.name for variant in fit)}")
+    for name, why in refused.items():
+        say(f"left out: {name}: {why}")
     until = time.monotonic() + 60 * minutes
-    choice = _race(with_candidates(made, fit), wanted, out, until, spark)
+    console, racing = plain_console(stderr=True), with_candidates(made, fit)
+    tell = partial(console.print, soft_wrap=True)
+    with shown(console) as report, spark.session() as session:
+        choice = Chooser(session, racing, wanted, out, until=until, on_progress=report, tell=tell).choose()
     result = _result(choice, wanted, COST_UNITS[cost], out, fit) | {"scenario": made.source, "refused": refused}
     _write(result, made, fit, out)
     if as_json:
@@ -144,22 +141,6 @@ def _scenario(network: Path) -> dict[str, Any]:
     scenario = around_trace(network)
     say(in_words(scenario, network))
     return scenario
-
-
-def _say_who(fit: Sequence[Variant], refused: Mapping[str, str]) -> None:
-    say(f"{len(fit)} candidates: {', '.join(variant.name for variant in fit)}")
-    for name, why in refused.items():
-        say(f"left out: {name}: {why}")
-
-
-def _race(experiment: Experiment, wanted: "Goal", out: Path, until: float, spark: SparkOptions) -> Choice:
-    """Holds the race, with progress on the screen."""
-    from roamcast.pipeline.choose import Chooser  # it imports Spark
-
-    console = plain_console(stderr=True)
-    tell = partial(console.print, soft_wrap=True)
-    with shown(console) as report, spark.session() as session:
-        return Chooser(session, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
 
 
 def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Sequence[Variant]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The connection to a node, and its options, for every verb that talks to one."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Connection(NamedTuple):
+class NodeOptions(NamedTuple):
     """The options that say which node to use."""
 
     node: int | None
@@ -31,13 +32,15 @@ class Connection(NamedTuple):
 
         if self.node is not None and self.api is not None:
             raise click.UsageError("--node and --api both name the node: give one of them")
-        token = read_token(self.token_file) if self.token_file is not None else None
-        return Client(self.api, token, node=self.node, tls_cert=self.tls_cert)
+        return Client(self.api, self.token(), node=self.node, tls_cert=self.tls_cert)
+
+    def token(self) -> str | None:
+        return None if self.token_file is None else read_token(self.token_file)
 
 
 connecting = gathered(
     "connection",
-    Connection,
+    NodeOptions,
     click.option(
         "--node",
         type=click.IntRange(0, MAX_NODE),
@@ -74,7 +77,15 @@ def read_context(text: str | None) -> str | None:
     return text
 
 
-def with_node(connection: Connection, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:
+def stopped_by_signals() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+def with_node(connection: NodeOptions, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:
     """Calls `work` with a connected `Client`."""
 
     async def connected() -> T:

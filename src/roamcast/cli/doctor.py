@@ -53,7 +53,7 @@ class Finding(NamedTuple):
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
+@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, help="UDP port.")
 @click.option("--json", "as_json", is_flag=True, help="Print a list of JSON objects instead of a table.")
 def doctor(port: int, as_json: bool) -> None:
     """Say what this machine lacks: for a node, for simulations and for campaigns.
@@ -146,9 +146,8 @@ def _broadcast() -> Finding:
 
 def _clock(now: Callable[[], float] = time.time) -> Finding:
     if now() < _OLDEST_CLOCK:
-        return Finding(
-            "clock", "optional", time.strftime("says %Y-%m-%d", time.gmtime(now())), "set it: date -s, or NTP"
-        )
+        says = time.strftime("says %Y-%m-%d", time.gmtime(now()))
+        return Finding("clock", "optional", says, "set it: date -s, or NTP")
     state = _clock_state()
     if state is None or state < 0:
         return Finding("clock", "ok", "set; whether it is synchronized cannot be read here")

@@ -22,9 +22,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     type=click.Choice(FORMATS),
     help="File format; pgf needs an installed TeX.  [default: as --out ends, else pdf]",
 )
-@click.option(
-    "--width", default="3.5in", show_default=True, metavar="LENGTH", help="Width of the figure, in in, cm, mm or pt."
-)
+@click.option("--width", default="3.5in", metavar="LENGTH", help="Width of the figure, in in, cm, mm or pt.")
 @click.option("--height", metavar="LENGTH", help="Height of the figure.  [default: what suits the width]")
 @click.option(
     "--font-size", type=click.FloatRange(3, 40), metavar="PT", help="Size of the text.  [default: 8, or the style's]"
@@ -34,18 +32,12 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     "--scale",
     type=click.Choice(["auto", "fit", "zero", "log"]),
     default="auto",
-    show_default=True,
     help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic; auto takes a logarithm if curves "
     "differ by more than 30 times.",
 )
 @click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
 @click.option("--experiment", metavar="NAME", help="The experiment, if several have such a figure.")
-@click.option(
-    "--out",
-    "file",
-    type=FILE,
-    help="The file to write.  [default: MEASURE.FORMAT]",
-)
+@click.option("--out", "file", type=FILE, help="The file to write.  [default: MEASURE.FORMAT]")
 def figure(
     out: Path,
     name: str,

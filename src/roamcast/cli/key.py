@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from roamcast.cli.connection import Connection, connecting, with_node
+from roamcast.cli.connection import NodeOptions, connecting, with_node
 from roamcast.cli.options import FILE
 from roamcast.content.event import MAX_NODE
 from roamcast.live.certificates import MembersFile
@@ -34,10 +34,8 @@ def key() -> None:
 
 
 @key.command()
-@click.argument("file", type=FILE, metavar="FILE")
-@click.option(
-    "--owner", type=FILE, metavar="FILE", help="Also create an owner, and write the owner's key to this file."
-)
+@click.argument("file", type=FILE)
+@click.option("--owner", type=FILE, help="Also create an owner, and write the owner's key to this file.")
 def new(file: Path, owner: Path | None) -> None:
     """Write a new key to FILE, and print its fingerprint.
 
@@ -53,7 +51,7 @@ def new(file: Path, owner: Path | None) -> None:
 
 
 @key.command()
-@click.argument("file", type=FILE, metavar="FILE")
+@click.argument("file", type=FILE)
 def show(file: Path) -> None:
     """Print the fingerprint of a key, and its owner.
 
@@ -67,7 +65,7 @@ def show(file: Path) -> None:
 
 @key.command()
 @click.option("--id", "node", type=_NODE, required=True, help="The node's number.")
-@click.option("--store", type=FILE, metavar="FILE", help="The node's store.  [default: as for 'roamcast node']")
+@click.option("--store", type=FILE, help="The node's store.  [default: as for 'roamcast node']")
 def identity(node: int, store: Path | None) -> None:
     """Print the identity of a node on this device.
 
@@ -80,9 +78,7 @@ def identity(node: int, store: Path | None) -> None:
 
 
 def _by_owner(command: Callable[..., Any]) -> Callable[..., Any]:
-    owner = click.option(
-        "--owner", type=FILE, required=True, metavar="FILE", help="The owner's key, made by 'roamcast key new'."
-    )
+    owner = click.option("--owner", type=FILE, required=True, help="The owner's key, made by 'roamcast key new'.")
     return click.argument("members", type=FILE, metavar="MEMBERS")(owner(command))
 
 
@@ -119,7 +115,7 @@ def revoke(members: Path, node: int, owner: Path) -> None:
 @key.command()
 @click.argument("author", type=_NODE)
 @connecting
-def forget(author: int, connection: Connection) -> None:
+def forget(author: int, connection: NodeOptions) -> None:
     """Forget whom a node trusts under a number.
 
     The node on this machine will know nothing of AUTHOR. For networks without an owner, when a device was replaced: the

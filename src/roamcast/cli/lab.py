@@ -7,6 +7,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -54,14 +55,11 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
     "--mac",
     type=click.Choice(["ideal", "given"]),
     default="ideal",
-    show_default=True,
     help="With --twin: medium access in the simulator; ideal has no contention, given is the scenario's.",
 )
-@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="With --twin: number of seeds.")
+@click.option("--runs", type=click.IntRange(1), default=1, help="With --twin: number of seeds.")
 @click.option(
-    "--axis",
-    metavar="FIELD=V1,V2,…",
-    help="With --twin: run both worlds for each of these values of a field.",
+    "--axis", metavar="FIELD=V1,V2,…", help="With --twin: run both worlds for each of these values of a field."
 )
 def lab(options: RunOptions, in_namespaces: bool, twin: bool, mac: str, runs: int, axis: str | None) -> None:
     """Run a scenario on real node processes, in real time.
@@ -96,27 +94,27 @@ def lab(options: RunOptions, in_namespaces: bool, twin: bool, mac: str, runs: in
         sys.exit(1)
 
 
+@dataclass
 class _Runner:
     """Runs scenarios in the lab, and remembers what went wrong."""
 
-    def __init__(self, folder: Path, in_namespaces: bool, shown: bool) -> None:
-        self._folder = folder
-        self._in_namespaces = in_namespaces
-        self._shown = shown
-        self.problems: list[str] = []
-        self.report: dict[str, Any] = {}
+    folder: Path
+    in_namespaces: bool
+    shown: bool
+    problems: list[str] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, scenario: Scenario, sink: Sink) -> list[str]:
         from roamcast.lab.lab import run_lab
 
-        with progress_bar(scenario, self._shown) as bar:
+        with progress_bar(scenario, self.shown) as bar:
 
             def watch(what: str, done: float, total: float) -> None:
                 if bar is not None and what == "seconds":
                     bar(round(done * SECOND))
 
             report = _on_a_loop(
-                run_lab(scenario, sink, folder=self._folder, in_namespaces=self._in_namespaces, watch=watch)
+                run_lab(scenario, sink, folder=self.folder, in_namespaces=self.in_namespaces, watch=watch)
             )
         problems = [*report.problems()]
         self.problems += problems
@@ -211,10 +209,9 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     head = ("measure", "live", "simulated")
-    nothing = dict.fromkeys(("mean", "low", "high"))
     rows = []
     for name in TWIN_MEASURES:
-        cells = [found.get(name, {}).get(variant) or nothing for variant in head[1:]]
-        if any(cell["mean"] is not None for cell in cells):
-            rows.append((name, *(plus_minus(cell["mean"], cell["low"], cell["high"]) for cell in cells)))
+        cells = [found.get(name, {}).get(variant) or {} for variant in head[1:]]
+        if any(cell.get("mean") is not None for cell in cells):
+            rows.append((name, *(plus_minus(*map(cell.get, ("mean", "low", "high"))) for cell in cells)))
     plain_console().print(table(head, rows, head[1:], title=title))

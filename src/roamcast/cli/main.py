@@ -54,6 +54,7 @@ GROUPS: Final = {
 """The verbs as the help lists them: the first sentence of each, so that the list needs none of their modules. Each verb
 is the command of the same name in the module of the same name."""
 VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 INTERRUPTED = 130
 """128 plus the number of SIGINT, as in shells."""
 
@@ -126,7 +127,7 @@ class Verbs(click.Group):
             ctx.exit(INTERRUPTED)
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Verbs, context_settings=_SETTINGS)
 @click.version_option(package_name="roamcast", prog_name="roamcast")
 def main() -> None:
     """Content-based publish/subscribe for mobile ad hoc networks: simulate it, measure it, run it on devices.

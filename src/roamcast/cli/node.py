@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from roamcast.cli.connection import stopped_by_signals
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 from roamcast.live.gps import DEFAULT as GPSD
@@ -21,35 +22,17 @@ FAILED = 1
 
 @click.command()
 @click.option("--id", "node", type=int, required=True, help="The node's number, unique in the network.")
+@click.option("--protocol", default="flooding", help="A protocol listed by 'roamcast protocols', or file.py:name.")
 @click.option(
-    "--protocol",
-    default="flooding",
-    show_default=True,
-    help="A protocol listed by 'roamcast protocols', or file.py:name.",
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the protocol. May be repeated."
 )
 @click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a parameter of the protocol. May be repeated.",
+    "--key", type=FILE, help="The network's key, made by 'roamcast key new'. Required unless --insecure is given."
 )
-@click.option(
-    "--key",
-    type=FILE,
-    help="The network's key, made by 'roamcast key new'. Required unless --insecure is given.",
-)
-@click.option(
-    "--old-key",
-    type=FILE,
-    help="The network's former key, accepted too while the network changes its key.",
-)
+@click.option("--old-key", type=FILE, help="The network's former key, accepted too while the network changes its key.")
 @click.option("--insecure", is_flag=True, help="Run without a key: anyone in range can read and forge messages.")
 @click.option(
-    "--members",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Certificates and revocations of the network's owner, made by 'roamcast key add'.",
+    "--members", type=FILE, help="Certificates and revocations of the network's owner, made by 'roamcast key add'."
 )
 @click.option(
     "--unsigned",
@@ -66,13 +49,12 @@ FAILED = 1
     "--sync",
     type=click.Choice(["full", "normal", "off"]),
     default="full",
-    show_default=True,
     help="What acknowledged data survives. full: loss of power; normal: a crash of the program (faster); "
     "off: an orderly stop only (fastest).",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
+@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, help="UDP port.")
 @click.option("--interface", metavar="NAME", help="Network interface.  [default: chosen by the operating system]")
-@click.option("--address", default="255.255.255.255", show_default=True, metavar="IP", help="Broadcast address.")
+@click.option("--address", default="255.255.255.255", metavar="IP", help="Broadcast address.")
 @click.option(
     "--air", metavar="HOST:PORT", help="Send all datagrams to the lab's ether at this address instead of broadcasting."
 )
@@ -93,11 +75,7 @@ FAILED = 1
     type=FILE,
     help="File with the token that clients of the API and of MQTT must present. Required beyond loopback.",
 )
-@click.option(
-    "--tls-cert",
-    type=FILE,
-    help="Certificate of the API and of MQTT, in PEM. Required beyond loopback.",
-)
+@click.option("--tls-cert", type=FILE, help="Certificate of the API and of MQTT, in PEM. Required beyond loopback.")
 @click.option("--tls-key", type=FILE, help="Private key of --tls-cert, in PEM.")
 @click.option(
     "--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts to this folder.  [default: no facts]"
@@ -106,7 +84,6 @@ FAILED = 1
     "--facts-limit",
     type=click.IntRange(1),
     default=1024,
-    show_default=True,
     metavar="MIB",
     help="Most disk space for facts; beyond it the oldest are removed.",
 )
@@ -132,7 +109,6 @@ FAILED = 1
     "--sense-interval",
     type=click.FloatRange(0.05, 86400),
     default=5.0,
-    show_default=True,
     help="Read --here and --attributes every so many seconds.",
 )
 @click.option(
@@ -152,7 +128,6 @@ FAILED = 1
     "level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    show_default=True,
     help="Lowest level to log.",
 )
 def node(
@@ -199,16 +174,13 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     loop.set_exception_handler(
         lambda _, context: log.error(context.get("message", "unexpected"), context.get("exception"))
     )
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped_by_signals()
     async with Node(settings) as running:
         loop.add_signal_handler(signal.SIGHUP, running.reload)
         ready = {"ready": True, "node": settings.node, "api": str(running.control)}
         if running.mqtt is not None:
             ready["mqtt"] = str(running.mqtt.address)
         click.echo(json.dumps(ready))
-        sys.stdout.flush()
         notify("READY=1")
         assert running.failed is not None
         running.failed.add_done_callback(lambda _: stop.set())

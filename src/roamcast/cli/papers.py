@@ -14,9 +14,11 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from roamcast import papers as data
+from roamcast.analysis.measures.measure import read_about
 from roamcast.campaign.account import Account
 from roamcast.campaign.define.plan import Experiment, plan
 from roamcast.campaign.folder.layout import MANIFEST_FILE
+from roamcast.campaign.folder.results import read_values
 from roamcast.cli.campaign_options import (
     CampaignOptions,
     campaign_options,
@@ -27,8 +29,10 @@ from roamcast.cli.campaign_options import (
 from roamcast.cli.readings import explore_papers
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
+from roamcast.papers.judge import judge
 from roamcast.papers.until import Decided
 from roamcast.papers.verdict import Verdict, write_claims
+from roamcast.report import write_report
 from roamcast.report.ledger import VERDICTS
 
 WIDTH: Final = 100
@@ -98,7 +102,7 @@ def papers(
     if task == "plan":
         print_plan(planned, out, as_json)
         return
-    words = ["papers", *names, *(["--quick"] if quick else []), *(["--until-decided"] if until_decided else [])]
+    words = ["papers", *names, *["--quick"] * quick, *["--until-decided"] * until_decided]
     decided = Decided(claims) if until_decided else None
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, decided)
@@ -116,11 +120,6 @@ def papers(
 def _judge(
     claims: Sequence[Claim], out: Path, account: Account, quick: bool, decided: Decided | None, as_json: bool
 ) -> None:
-    from roamcast.analysis.measures.measure import read_about
-    from roamcast.campaign.folder.results import read_values  # they import Arrow and numpy
-    from roamcast.papers.judge import judge
-    from roamcast.report import write_report
-
     with account.stage("judge"):
         if decided is None:
             verdicts = judge(claims, read_values(out), read_about(out))
@@ -132,9 +131,8 @@ def _judge(
     with account.stage("report"):
         report = write_report(out)
     if as_json:
-        click.echo(
-            json.dumps({"claims": to_builtins(verdicts), "preview": quick, "report": str(report)}, ensure_ascii=False)
-        )
+        found = {"claims": to_builtins(verdicts), "preview": quick, "report": str(report)}
+        click.echo(json.dumps(found, ensure_ascii=False))
         return
     _show(verdicts)
     if quick:
@@ -174,9 +172,8 @@ def _show(verdicts: Sequence[Verdict]) -> None:
     for verdict in verdicts:
         click.echo("\n".join(_claim(verdict)))
     counts = Counter[str](verdict.outcome for verdict in verdicts)
-    click.echo(
-        "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in VERDICTS if (count := counts[word]))
-    )
+    counted = (f"{count} {_in_number(word, count)}" for word in VERDICTS if (count := counts[word]))
+    click.echo(f"claims: {', '.join(counted)}")
 
 
 def _in_number(verdict: str, count: int) -> str:
@@ -187,10 +184,8 @@ def _in_number(verdict: str, count: int) -> str:
 def _claim(verdict: Verdict) -> Iterator[str]:
     head = [f"{verdict.id:<3} {_marked(verdict.outcome)}"]
     if verdict.of:
-        head += [
-            f"{verdict.held} of {verdict.of} checks hold",
-            f"main point (*): {_marked(verdict.main or verdict.outcome)}",
-        ]
+        main = _marked(verdict.main or verdict.outcome)
+        head += [f"{verdict.held} of {verdict.of} checks hold", f"main point (*): {main}"]
     yield " · ".join(head)
     yield from _wrapped(verdict.text)
     for check in verdict.checks:

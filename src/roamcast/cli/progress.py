@@ -28,9 +28,9 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def shown(console: Console) -> Iterator[OnProgress]:
-    """Gives a function that shows states, in the way the console allows."""
+    """Gives a function that shows states, in the way the console, a plain one, allows."""
     if not console.is_terminal:
-        yield ProgressLines(partial(console.print, markup=False, highlight=False, soft_wrap=True))
+        yield ProgressLines(partial(console.print, soft_wrap=True))
         return
     columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -48,18 +48,16 @@ class ProgressLines:
         self._printed: State | None = None
 
     def __call__(self, state: State) -> None:
-        if self._printed is None or self._remarkable(state, self._printed):
-            self._tell(in_words(state, time.time()))
-            self._printed = state
-
-    @staticmethod
-    def _remarkable(state: State, printed: State) -> bool:
-        return (
-            state.elapsed < printed.elapsed  # a campaign that adds seeds starts again
+        printed = self._printed
+        if (
+            printed is None
+            or state.elapsed < printed.elapsed  # a campaign that adds seeds starts again
             or int(state.share * STEPS) > int(printed.share * STEPS)
             or state.failed > printed.failed
             or state.elapsed - printed.elapsed >= QUIET_FOR
-        )
+        ):
+            self._tell(in_words(state, time.time()))
+            self._printed = state
 
 
 def in_words(state: State, now: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from roamcast.cli.connection import Connection, connecting, read_context, with_node
+from roamcast.cli.connection import NodeOptions, connecting, read_context, with_node
 from roamcast.cli.options import FILE
 from roamcast.config.values import typed_value
 from roamcast.content.document import Carry
@@ -27,7 +27,7 @@ _ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
 
 @click.command()
 @click.argument("attributes", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--type", "kind", default="", help="The event's type.  [default: empty]")
+@click.option("--type", "kind", default="", show_default=False, help="The event's type.  [default: empty]")
 @click.option(
     "--xml",
     "document",
@@ -86,7 +86,7 @@ def pub(
     subscribers: str | None,
     lines: bool,
     quiet: bool,
-    connection: Connection,
+    connection: NodeOptions,
 ) -> None:
     """Publish an event.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from roamcast.campaign.folder.recorded import open_run
+from roamcast.report.replay import write_replay
 
 
 @click.command()
@@ -24,8 +25,6 @@ def replay(run: Path, beside: Path | None, show: bool) -> None:
 
     With RUN2, the page plays both in step: two protocols, say, on the same movement.
     """
-    from roamcast.report.replay import write_replay
-
     runs = [open_run(place) for place in (run, beside) if place is not None]
     page = write_replay(*runs)
     click.echo(page)

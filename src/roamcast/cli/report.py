@@ -1,14 +1,15 @@
 """`roamcast report`: writes a campaign's report again, from its tables."""
 
 import webbrowser
-from pathlib import Path
 
 import click
 
 from roamcast.cli.paths import Folder
 from roamcast.cli.progress import say
 from roamcast.report import write_report
-from roamcast.report.source import ReportData, read_report_data
+from roamcast.report.sampled import with_causes
+from roamcast.report.source import read_report_data
+from roamcast.sim.core.compilation import load_kernel
 from roamcast.storage import Store, fetched
 
 
@@ -29,15 +30,11 @@ def report(out: Store, sample_causes: bool, show: bool) -> None:
     figure.
     """
     with fetched(out, returning=["report"]) as folder:
-        page = write_report(folder, out, _with_causes(folder) if sample_causes else None)
+        results = read_report_data(folder)
+        if sample_causes:
+            load_kernel(say)
+            results = with_causes(results, say)
+        page = write_report(folder, out, results)
         if show:
             webbrowser.open(page.resolve().as_uri())
     click.echo(f"{out}/report/{page.name}" if out.local is None else page)
-
-
-def _with_causes(out: Path) -> ReportData:
-    from roamcast.report.sampled import with_causes
-    from roamcast.sim.core.compilation import load_kernel
-
-    load_kernel(say)
-    return with_causes(read_report_data(out), say)

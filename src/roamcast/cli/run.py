@@ -16,6 +16,7 @@ from roamcast.cli.run_folder import RunOptions, run_into, run_options, versions
 from roamcast.config.toml_file import bare, toml_file
 from roamcast.errors import RoamcastError
 from roamcast.facts.recorder import Sink
+from roamcast.report.replay import write_replay
 from roamcast.sim import run as simulation
 from roamcast.sim.core import reference
 from roamcast.sim.core.compilation import load_kernel
@@ -65,14 +66,13 @@ def run(options: RunOptions, with_replay: bool, in_python: bool, with_traceback:
         core = reference.Core if in_python else None
         with progress_bar(checked, options.shows_progress) as report, _tracebacks(with_traceback):
             cost = simulation.run(checked, sink, folder=folder, make_core=core, progress=report)
-        core_name = "reference" if in_python else "compiled"
-        times = {"cpu_s": cost.cpu, "simulated_s": cost.simulated}
-        return {"core": core_name, "versions": versions("numba"), **times}
+        about = {"core": "reference" if in_python else "compiled", "versions": versions("numba")}
+        return {**about, "cpu_s": cost.cpu, "simulated_s": cost.simulated}
 
     finished = run_into(out, options, text, checked, simulate)
     if again is not None and unchanged:
         _check_same(again, out)
-    page = _write_replay(out) if with_replay else None
+    page = write_replay(open_run(out)) if with_replay else None
     if options.as_json:
         click.echo(json.dumps({"out": str(out), **({"replay": str(page)} if page else {}), **finished.record}))
         return
@@ -83,8 +83,8 @@ def run(options: RunOptions, with_replay: bool, in_python: bool, with_traceback:
         click.echo(f"its facts are those of {options.file}")
     if page is not None:
         click.echo(f"replay: {page}")
-    if page is not None and again is not None:
-        click.echo(f"causes: roamcast why {out} --missed")
+        if again is not None:
+            click.echo(f"causes: roamcast why {out} --missed")
 
 
 def _check_same(again: RecordedRun, out: Path) -> None:
@@ -106,9 +106,3 @@ def _tracebacks(shown: bool) -> Iterator[None]:
             traceback.print_exception(problem.__cause__)
             raise
         raise ProtocolRaised(f"{problem}; --traceback prints the calls that led there") from problem
-
-
-def _write_replay(out: Path) -> Path:
-    from roamcast.report.replay import write_replay
-
-    return write_replay(open_run(out))

@@ -9,9 +9,11 @@ from roamcast.cli.progress import say
 from roamcast.cli.screen import example, screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.outside import is_file_name
+from roamcast.sim.core.compilation import load_kernel
 from roamcast.sim.scenario.recordings import check_recordings
 from roamcast.sim.scenario.scenario import Scenario, load
 from roamcast.sim.scenario.unheard import unheard
+from roamcast.sim.trial import SECONDS, without_effect
 
 
 @click.command()
@@ -51,9 +53,6 @@ def _without_effect(checked: Scenario, file: Path) -> list[str]:
     """Parameters that make no difference; without a trial if none is set."""
     if not checked.protocol.parameters:
         return []
-    from roamcast.sim.core.compilation import load_kernel
-    from roamcast.sim.trial import SECONDS, without_effect
-
     load_kernel(say)
     return [
         f"protocol.parameters.{name}: makes no difference in a trial of {SECONDS:g} s"

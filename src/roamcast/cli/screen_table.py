@@ -11,7 +11,7 @@ from rich.table import Table
 
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.cli.screen import plain_console, table
-from roamcast.report.answer import Answer
+from roamcast.report.answer import WrittenAnswer
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, plus_minus, value_text
 from roamcast.report.plans import asked, drawn_measures
@@ -84,7 +84,7 @@ def show_winners(results: ReportData) -> None:
             plain_console().print(table(found.head, found.rows, (), title=found.caption))
 
 
-def answer_lines(answers: Sequence[Answer], width: int, most: int = 4) -> list[str]:
+def answer_lines(answers: Sequence[WrittenAnswer], width: int, most: int = 4) -> list[str]:
     """The campaign's answers in words, wrapped, only the first if there are many. The sentence of an answer is below
     its lines: on a terminal the end is what one sees."""
     lines = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import Connection, connecting, with_node
+from roamcast.cli.connection import NodeOptions, connecting, with_node
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
@@ -24,7 +24,7 @@ _UNKNOWN = "unknown"
     help="Show it again every so many seconds, until interrupted; with --json, one object per line.",
 )
 @connecting
-def status(as_json: bool, watch: float | None, connection: Connection) -> None:
+def status(as_json: bool, watch: float | None, connection: NodeOptions) -> None:
     """Show a node's neighbours, subscriptions, tables and counters."""
 
     async def show(client: "Client") -> None:

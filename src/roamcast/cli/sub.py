@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from roamcast.cli.connection import Connection, connecting, read_context, with_node
+from roamcast.cli.connection import NodeOptions, connecting, read_context, with_node
 from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
@@ -63,7 +63,7 @@ def sub(
     interest: str | None,
     publishers: str | None,
     end: int | None,
-    connection: Connection,
+    connection: NodeOptions,
 ) -> None:
     """Subscribe: print matching events until interrupted.
 
@@ -97,13 +97,10 @@ def sub(
             interest=relevant,
             publication_domain=domain,
             after=after,
-            on_missed=_tell_missed,
+            on_missed=lambda count: click.echo(f"missed: {count}", err=True),
         )
 
-    def show(event: "Received") -> None:
-        click.echo(json.dumps(_shown(event, documents), ensure_ascii=False))
-
-    with_node(connection, lambda client: _until_terminated(_listen(client, subscribe, show, count, lifetime)))
+    with_node(connection, lambda client: _until_terminated(_listen(client, subscribe, documents, count, lifetime)))
 
 
 async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
@@ -123,7 +120,7 @@ async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
 async def _listen(
     client: "Client",
     subscribe: Callable[["Client", float | None, int | None], "Events"],
-    show: Callable[["Received"], None],
+    documents: bool,
     count: int | None,
     lifetime: float | None,
 ) -> None:
@@ -141,7 +138,7 @@ async def _listen(
                 click.echo(f"subscribed{' again' if known else ''}: {events.subscription}", err=True)
                 known, lost = True, False
                 async for event in events:
-                    show(event)
+                    click.echo(json.dumps(_shown(event, documents), ensure_ascii=False))
                     shown += 1
                     if shown == count:
                         return
@@ -182,7 +179,3 @@ def _document(event: "Received") -> str | None:
         return None if found is None else found.decode()
     except (ContentError, UnicodeDecodeError):  # then its bytes are shown like any payload
         return None
-
-
-def _tell_missed(count: int) -> None:
-    click.echo(f"missed: {count}", err=True)

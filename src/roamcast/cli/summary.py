@@ -42,10 +42,8 @@ def _contextual(contexts: context_truth.ContextCounts | None) -> Iterator[tuple[
     """The lines for runs with contexts; the lines below them are by filters alone."""
     if contexts is None:
         return
-    yield (
-        "delivery with contexts",
-        f"{_percent(contexts.delivery)}, {contexts.delivered} of {contexts.ideal} ideal pairs",
-    )
+    share = _percent(contexts.delivery)
+    yield "delivery with contexts", f"{share}, {contexts.delivered} of {contexts.ideal} ideal pairs"
     yield "delivered beyond the ideal", str(contexts.beyond)
     yield "by filters alone:", ""
 

@@ -17,7 +17,6 @@ KINDS = ("latex", "markdown", "csv")
     "kind",
     type=click.Choice(KINDS),
     default="markdown",
-    show_default=True,
     help="Format of the table; latex needs the packages booktabs and siunitx, csv has every digit.",
 )
 @click.option("--experiment", metavar="NAME", help="The experiment, if the campaign has several.")

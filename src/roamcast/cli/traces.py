@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
+import msgspec
 
 from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
@@ -34,7 +34,6 @@ IMPORTS: Final = (
 _PATH: Final = LocalPath()
 _LARGE: Final = 200_000_000
 """Bytes to read from which on the JVM's better compiler saves more time than it takes."""
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group()
@@ -55,25 +54,19 @@ def _is_large(source: Path) -> bool:
     return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE
 
 
-def _tick(verb: F) -> F:
-    return click.option(
-        "--tick",
-        type=click.FloatRange(0.001),
-        default=1.0,
-        show_default=True,
-        help="Sample positions every so many seconds.",
-    )(verb)
+_tick: Final = click.option(
+    "--tick", type=click.FloatRange(0.001), default=1.0, help="Sample positions every so many seconds."
+)
 
 
 @traces.command("import")
 @click.argument("source", type=_PATH, metavar="FILE")
 @click.option("--out", type=_PATH, required=True, help="The trace to make: a folder, such as rides.trace.")
-@click.option("--format", "form", type=click.Choice(IMPORTS), default="auto", show_default=True, help="What FILE is.")
+@click.option("--format", type=click.Choice(IMPORTS), default="auto", help="What FILE is.")
 @click.option(
     "--gap",
     type=click.FloatRange(0, min_open=True),
     default=60.0,
-    show_default=True,
     help="Seconds of silence after which a node counts as away.",
 )
 @click.option("--from", "start", type=float, help="Leave out what is earlier, in seconds of FILE's own time.")
@@ -83,15 +76,15 @@ def _tick(verb: F) -> F:
     "--tolerance",
     type=click.FloatRange(0),
     default=0.0,
-    show_default=True,
     help="Leave out positions that lie within this many metres of a straight line.",
 )
-@click.option("--geo", is_flag=True, help="x and y of SUMO are degrees (fcd-output.geo).  [default: metres]")
+@click.option(
+    "--geo", "geographic", is_flag=True, help="x and y of SUMO are degrees (fcd-output.geo).  [default: metres]"
+)
 @click.option(
     "--scan",
     type=click.FloatRange(0),
     default=120.0,
-    show_default=True,
     help="For contact lists: seconds from one scan to the next; contacts are extended by half of it at each end.",
 )
 @click.option("--observers-only", is_flag=True, help="For contact lists: leave out devices that were only seen.")
@@ -111,20 +104,15 @@ def _tick(verb: F) -> F:
 def import_(
     source: Path,
     out: Path,
-    form: str,
     gap: float,
     start: float | None,
     end: float | None,
     box: str | None,
     tolerance: float,
-    geo: bool,
-    scan: float,
-    observers_only: bool,
     columns: str | None,
-    timezone: str | None,
-    force: bool,
     spark: SparkOptions,
     as_json: bool,
+    **options: Any,  # noqa: ANN401  # of Options
 ) -> None:
     """Make a trace from a recording.
 
@@ -141,29 +129,17 @@ def import_(
     from roamcast.pipeline.traces.samples import Selection
     from roamcast.pipeline.traces.verdict import doubts, refused_share
 
-    options = Options(
-        form,
-        Selection(gap, tolerance, start, end, _box(box)),
-        geo,
-        scan,
-        observers_only,
-        _columns(columns),
-        timezone,
-        force,
-    )
+    kept = Selection(gap, tolerance, start, end, _box(box))
+    wanted = Options(cut=kept, columns=_columns(columns), **options)
     with spark.session("roamcast traces import", heavy=_is_large(source)) as session:
-        about = import_trace(session, source, out, options)
+        about = import_trace(session, source, out, wanted)
     if as_json:
-        import msgspec
-
         click.echo(json.dumps({"out": str(out), **msgspec.to_builtins(about)}))
         return
     _show(out, about)
-    if about.speeds is not None:
-        speeds = about.speeds
-        click.echo(
-            f"speeds of legs, m/s: median {speeds.median:.3g}, 95 % up to {speeds.p95:.3g}, most {speeds.most:.3g}"
-        )
+    if (speeds := about.speeds) is not None:
+        words = f"median {speeds.median:.3g}, 95 % up to {speeds.p95:.3g}, most {speeds.most:.3g}"
+        click.echo(f"speeds of legs, m/s: {words}")
     refused = sum(about.refused.values())
     click.echo(f"refused: {refused} ({refused_share(about):.1%})" + (f", in {out / 'refused'}" if refused else ""))
     for reason, count in about.refused.items():
@@ -223,12 +199,7 @@ def _scenario(out: Path, about: TraceDescription) -> str:
 @spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def describe(
-    trace: Path,
-    reach: float | None,
-    tick: float,
-    figure: Path | None,
-    spark: SparkOptions,
-    as_json: bool,
+    trace: Path, reach: float | None, tick: float, figure: Path | None, spark: SparkOptions, as_json: bool
 ) -> None:
     """Describe a trace.
 
@@ -238,21 +209,23 @@ def describe(
     from roamcast.pipeline.traces.describe import describe as tell
     from roamcast.report.distribution import distribution
 
-    if figure is not None and reach is None and read_about(trace).kind == "positions":
+    if read_about(trace).kind == "positions" and figure is not None and reach is None:
         raise ConfigError("--figure needs --range: without it there are no contacts")
-    read_about(trace)
     with spark.session("roamcast traces describe", heavy=_is_large(trace)) as session:
         found = tell(session, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
-        drawn = distribution(
-            f"Contacts of {found['trace']}", curves, x="time (s)", y="share that lasts longer", logarithmic=True
-        )
-        write_file(figure, drawn)
-    if as_json:
-        click.echo(json.dumps(found))
-        return
-    click.echo("\n".join(_lines(found)))
+        title, share = f"Contacts of {found['trace']}", "share that lasts longer"
+        write_file(figure, distribution(title, curves, x="time (s)", y=share, logarithmic=True))
+    click.echo(json.dumps(found) if as_json else "\n".join(_lines(found)))
+
+
+_OVER_TIME: Final = {
+    "nodes": "nodes that are there",
+    "degree": "degree",
+    "islands": "islands",
+    "largest": "share of the nodes in the largest island",
+}
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
@@ -266,12 +239,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     if "over_time" in found:
         moments = [row for row in found["over_time"] if row["nodes"]]
         lines.append(f"within {found['range']:g} m, as means over {len(moments)} instants:")
-        for name, words in (
-            ("nodes", "nodes that are there"),
-            ("degree", "degree"),
-            ("islands", "islands"),
-            ("largest", "share of the nodes in the largest island"),
-        ):
+        for name, words in _OVER_TIME.items():
             lines.append(f"  {words}: {sum(row[name] for row in moments) / max(1, len(moments)):.3g}")
     if "contacts" in found:
         lines.append(f"contacts: {found['contacts']} of {found['pairs']} pairs")
@@ -316,6 +284,7 @@ def contacts(trace: Path, reach: float, out: Path, spark: SparkOptions) -> None:
     "--corner",
     type=(click.FloatRange(-89, 89), click.FloatRange(-180, 180)),
     default=(0.0, 0.0),
+    show_default=False,
     metavar="LAT LON",
     help="For GPX: where on Earth the area's south-west corner is.  [default: 0 0]",
 )

@@ -29,19 +29,11 @@ if TYPE_CHECKING:
 @click.option(
     "--page", "page_file", type=LocalPath(), metavar="FILE.html", help="Also write a page that renews itself."
 )
-@click.option(
-    "--every",
-    type=click.FloatRange(0.5),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between refreshes.",
-)
+@click.option("--every", type=click.FloatRange(0.5), default=5.0, metavar="SECONDS", help="Time between refreshes.")
 @click.option(
     "--wait",
     type=click.FloatRange(0),
     default=60.0,
-    show_default=True,
     metavar="SECONDS",
     help="Of live nodes: when an event without a lifetime counts as missed.",
 )
@@ -49,7 +41,6 @@ if TYPE_CHECKING:
     "--window",
     type=click.FloatRange(1),
     default=3600.0,
-    show_default=True,
     metavar="SECONDS",
     help="Of live nodes: how old an event may be to count.",
 )
@@ -103,9 +94,8 @@ def _show(snapshot: Mapping[str, Any], as_json: bool, *, redraw: bool) -> None:
     made, console = shown(snapshot), plain_console()
     if redraw:
         click.clear()
-    console.print(
-        ", ".join([made.title, *(f"{name.lower()} {text}" for name, text in made.key.items())]), soft_wrap=True
-    )
+    about = (f"{name.lower()} {text}" for name, text in made.key.items())
+    console.print(", ".join([made.title, *about]), soft_wrap=True)
     for caption, head, rows in made.tables:
         console.print(table(head, rows, head[1:], title=caption))
     console.print(made.note, soft_wrap=True)

@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
+from roamcast.analysis.why import text
+from roamcast.analysis.why.causes import MEANING
+from roamcast.analysis.why.missed import missed
+from roamcast.analysis.why.wishes import explain
 from roamcast.campaign.folder.recorded import RecordedRun, open_run
 from roamcast.cli.screen import plain_console, table
 from roamcast.content.event import event_name
@@ -43,55 +46,42 @@ def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_jso
         _explain(recorded, _event_id(event), node, as_json)
 
 
-def _event_id(text: str) -> int:
-    publisher, colon, serial = text.partition(":")
+def _event_id(typed: str) -> int:
+    publisher, colon, serial = typed.partition(":")
     if not (publisher.isdecimal() and (serial.isdecimal() if colon else True)):
-        raise RoamcastError(f"EVENT {text!r}: expected PUBLISHER:SERIAL, such as 3:7, or an id")
+        raise RoamcastError(f"EVENT {typed!r}: expected PUBLISHER:SERIAL, such as 3:7, or an id")
     return int(publisher) << 32 | int(serial) if colon else int(publisher)
 
 
 def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> None:
-    from roamcast.analysis.why import text
-    from roamcast.analysis.why.wishes import explain
-
     record = recorded.record
     if not 0 <= node < recorded.scenario.nodes:
         raise RoamcastError(f"NODE {node}: the run has {recorded.scenario.nodes} nodes, numbered from 0")
     if event not in record.published:
         known = ", ".join(event_name(one) for one in list(record.published)[:5])
         raise RoamcastError(f"EVENT {event_name(event)}: was not published in this run; there are {known or 'none'} …")
-    explanation = explain(record, event, node)
+    found = explain(record, event, node)
+    words, rows = text.paragraph(record, found), list(text.rows(record, found))
     if as_json:
-        click.echo(
-            json.dumps(_as_dict(explanation, text.paragraph(record, explanation), list(text.rows(record, explanation))))
-        )
+        told = {
+            "event": found.published.event,
+            "node": found.node,
+            "delivered_s": None if found.delivered is None else found.delivered / SECOND,
+            "cause": None if found.cause is None else str(found.cause),
+            "text": words,
+            "steps": [dict(zip(text.HEAD, row, strict=True)) for row in rows],
+        }
+        click.echo(json.dumps(told))
         return
     console = plain_console()
-    console.print(text.paragraph(record, explanation), soft_wrap=not console.is_terminal)
-    if explanation.attempts:
-        console.print(table(text.HEAD, text.rows(record, explanation)))
-
-
-def _as_dict(explanation: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
-    from roamcast.analysis.why.text import HEAD
-
-    return {
-        "event": explanation.published.event,
-        "node": explanation.node,
-        "delivered_s": None if explanation.delivered is None else explanation.delivered / SECOND,
-        "cause": None if explanation.cause is None else str(explanation.cause),
-        "text": words,
-        "steps": [dict(zip(HEAD, row, strict=True)) for row in rows],
-    }
+    console.print(words, soft_wrap=not console.is_terminal)
+    if found.attempts:
+        console.print(table(text.HEAD, rows))
 
 
 def _sum_up(run: Path, recorded: RecordedRun, as_json: bool) -> None:
-    from roamcast.analysis.why.causes import MEANING
-    from roamcast.analysis.why.missed import missed
-
     found = missed(recorded.record)
-    counts = found.counts()
-    total = len(found.explanations)
+    counts, total = found.counts(), len(found.explanations)
     if as_json:
         pairs = [
             {"event": one.published.event, "node": one.node, "cause": str(one.cause)} for one in found.explanations

@@ -163,13 +163,8 @@ def _steep(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]
     found = ShareOfRise(parts, rise, check.exact)
     low, high = pairs[found.place]
     condition = Condition(Band(_number(check, ratio=0.5, cost=0.5), INF))
-    yield CheckedNumber(
-        f"{low.place} to {high.place}",
-        found,
-        condition,
-        lambda found: f"{_percent(found, signed=False)} of the rise",
-        "%",
-    )
+    place = f"{low.place} to {high.place}"
+    yield CheckedNumber(place, found, condition, lambda found: f"{_percent(found, signed=False)} of the rise", "%")
 
 
 def _several(check: Check, curves: ClaimedCurves) -> list[Point]:
@@ -228,9 +223,7 @@ def _versus(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str
     if "best" in (check.of.at, check.than.at):
         yield _best(check, curves, check.than)
         return
-    lefts: Sequence[Point | Crossing] = (
-        curves.points(check.of) if not check.of.reaching else [curves.crossing(check.of)]
-    )
+    lefts = curves.points(check.of) if not check.of.reaching else [curves.crossing(check.of)]
     for left in lefts:
         try:
             right = _opposite(check, curves, left)
@@ -249,15 +242,22 @@ def _opposite(check: Check, curves: ClaimedCurves, left: Point | Crossing) -> Po
 
 
 def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, place: str) -> CheckedNumber:
-    comparison = _COMPARISONS[check.kind]
-    relative = comparison.is_relative(check)
-    condition = comparison.condition(check)
+    relative = _COMPARISONS[check.kind].is_relative(check)
     found: Evidence
     if isinstance(left, Point) and isinstance(right, Point):
         found = _compared(check, left, right, relative)
     else:
         found = reached(check, left, right, check.floor if relative else None)
-    return CheckedNumber(place, found, condition, _against(left, right, relative), "%" if relative else "")
+    return _difference_found(check, place, found, left, right)
+
+
+def _difference_found(
+    check: Check, place: str, found: Evidence, left: Point | Crossing, right: Point | Crossing
+) -> CheckedNumber:
+    comparison = _COMPARISONS[check.kind]
+    relative = comparison.is_relative(check)
+    shown = _against(left, right, relative)
+    return CheckedNumber(place, found, comparison.condition(check), shown, "%" if relative else "")
 
 
 def _best(check: Check, curves: ClaimedCurves, than: Term) -> CheckedNumber:
@@ -266,8 +266,7 @@ def _best(check: Check, curves: ClaimedCurves, than: Term) -> CheckedNumber:
     If both sides are the same curve, a point is compared with the other points: if it is lower than the best of the
     others, it is lower than the best.
     """
-    comparison = _COMPARISONS[check.kind]
-    relative = comparison.is_relative(check)
+    relative = _COMPARISONS[check.kind].is_relative(check)
     same = (check.of.experiment, check.of.variant, check.of.measure) == (than.experiment, than.variant, than.measure)
     lefts, rights = curves.points(check.of), curves.points(than)
     if check.of.at != "best" and len(lefts) > 1:
@@ -282,12 +281,9 @@ def _best(check: Check, curves: ClaimedCurves, than: Term) -> CheckedNumber:
     rights = [right for right in rights if all(_difference(check, left, right, relative) for left in lefts)]
     if not lefts or not rights:
         raise Missing("there is no other point to compare with")
-    samples = [[_compared(check, left, right, relative) for right in rights] for left in lefts]
-    found = Chosen(samples)
+    found = Chosen([[_compared(check, left, right, relative) for right in rights] for left in lefts])
     left, right = lefts[found.place[0]], rights[found.place[1]]
-    condition = comparison.condition(check)
-    place = f"{left.place} against {right.place}"
-    return CheckedNumber(place, found, condition, _against(left, right, relative), "%" if relative else "")
+    return _difference_found(check, f"{left.place} against {right.place}", found, left, right)
 
 
 def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
@@ -305,12 +301,9 @@ def _gap(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     gaps = _two_or_more(_gaps(check, curves, relative=False))
     first, last = gaps[0], gaps[-1]
     means = f"{show(first.mean)} to {show(last.mean)}"
-    yield CheckedNumber(
-        f"{first.place} to {last.place}",
-        _sample(check, last.minus(first)),
-        Condition(Band(-INF, 0)),
-        lambda found: f"from {means}, {_plain(found, signed=True)}",
-    )
+    place, shrinks = f"{first.place} to {last.place}", Condition(Band(-INF, 0))
+    found = _sample(check, last.minus(first))
+    yield CheckedNumber(place, found, shrinks, lambda found: f"from {means}, {_plain(found, signed=True)}")
 
 
 _COURSES: Final = {"rises against": _MORE, "falls against": _LESS}

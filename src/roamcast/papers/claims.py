@@ -7,7 +7,6 @@ point of its curve or at all of them.
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, TypeVar
@@ -18,6 +17,7 @@ from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.experiment import TomlTable
 from roamcast.config.errors import decode, suggestion
 from roamcast.errors import RoamcastError
+from roamcast.sim.scenario.scenario import read
 
 T = TypeVar("T")
 Axis = bool | int | float | str
@@ -160,13 +160,7 @@ def load_claims(path: Path) -> tuple[Claim, ...]:
 
 def read_toml(path: Path, kind: type[T], error: type[RoamcastError], whole: str) -> T:
     """A file as this kind of table; `whole` is what errors call it."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise error(f"{path}: cannot be read: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise error(f"{path}: is not TOML: {problem}") from None
-    return decode(raw, kind, str(path), error, whole=whole)
+    return decode(read(path), kind, str(path), error, whole=whole)
 
 
 def _problems(claim: Claim) -> Iterator[str]:

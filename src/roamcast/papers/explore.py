@@ -4,8 +4,8 @@ Exploring is a preview of what the main points need, with the exploring seeds; c
 checks need, at full duration and points, with seeds that nothing was chosen by.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -17,8 +17,19 @@ from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.papers.claims import Claim
 from roamcast.papers.judge import judge, places_of
-from roamcast.papers.ranking import MOST, MainPoint
+from roamcast.papers.ranking import (
+    MOST,
+    MainPoint,
+    different,
+    distribution,
+    left_out,
+    mattered,
+    ranked,
+    scores,
+    standardised,
+)
 from roamcast.papers.readings import (
+    AS_IN_THE_LEDGER,
     Need,
     Reading,
     Readings,
@@ -29,6 +40,7 @@ from roamcast.papers.readings import (
     needs,
     numbered,
     only_needed,
+    together,
     under,
 )
 from roamcast.papers.terms import ClaimedCurves
@@ -116,6 +128,84 @@ class Cost(msgspec.Struct, frozen=True):
     @property
     def hours(self) -> float:
         return (self.alone_s + self.together * self.together_s + 2 * self.confirmed_s) / 3600
+
+
+# --- Choosing -------------------------------------------------------------------------------------------------------
+
+
+RunStage = Callable[[Sequence[Experiment], str], tuple[pa.Table, Measures]]
+"""Runs experiments as the stage of that name; gives their values, and what is known about the measures."""
+
+
+class TriedReading(NamedTuple):
+    number: int
+    reading: Reading
+    points: dict[str, MainPoint]
+    numbers: list[tuple[object, ...]]
+
+
+def explore(campaigns: Campaigns, run: RunStage) -> dict[str, Any]:
+    """Tries readings one at a time and together, chooses, and confirms: the content of `readings.json`."""
+    settings = campaigns.readings.settings
+    tried = _tried(campaigns, alone(settings), 0, run, "alone")
+    first = {one.reading.name: one.points for one in tried}
+    several: dict[str, Reading] = {}
+    for some in ([setting for setting in settings if setting.kind == "open"], settings):
+        useful = mattered(first, AS_IN_THE_LEDGER, some, lambda setting: setting.name)
+        several |= {reading.name: reading for reading in together(useful)}
+    if several:
+        tried += _tried(campaigns, several.values(), len(tried), run, "together")
+    same = different({one.reading.name: one.numbers for one in tried})
+    others = {name: other for name, other in same.items() if name != other}
+    return _found(campaigns, {one.reading.name: one for one in tried if one.reading.name not in others}, others, run)
+
+
+def _tried(
+    campaigns: Campaigns, readings: Iterable[Reading], start: int, run: RunStage, stage: str
+) -> list[TriedReading]:
+    chosen, claims = list(enumerate(readings, start)), campaigns.claims
+    values, about = run(campaigns.exploring(chosen), stage)
+    return [
+        TriedReading(number, one, main_points(one, number, claims, values, about), numbers(number, claims, values))
+        for number, one in chosen
+    ]
+
+
+def _found(
+    campaigns: Campaigns, tried: Mapping[str, TriedReading], same: Mapping[str, str], run: RunStage
+) -> dict[str, Any]:
+    points = {name: one.points for name, one in tried.items()}
+    open_ones = {name: points[name] for name, one in tried.items() if one.reading.is_open}
+    order, score, misses = ranked(points), scores(points), standardised(points)
+    best = {"open": next(name for name in order if name in open_ones), "departure": order[0]}
+    chosen = {name: tried[name] for name in dict.fromkeys(best.values())}
+    values, about = run(campaigns.confirming([one[:2] for one in chosen.values()]), "confirming")
+    confirmed = {
+        name: verdicts(one.reading, one.number, campaigns.claims, values, about) for name, one in chosen.items()
+    }
+    return {
+        "paper": campaigns.readings.paper,
+        "seeds": {"exploring": campaigns.readings.exploring, "confirming": campaigns.readings.confirming},
+        "tried": [
+            {
+                "reading": name,
+                "open": tried[name].reading.is_open,
+                "met": score[name].met,
+                "misses": -score[name].misses,
+                "points": {
+                    claim: {"met": point.met, "miss": point.miss, "standardised": misses[name][claim]}
+                    for claim, point in points[name].items()
+                },
+            }
+            for name in order
+        ],
+        "same": same,
+        "distribution": distribution(points),
+        "left_out": {claim: one._asdict() for claim, one in left_out(points).items()},
+        "left_out_open": {claim: one._asdict() for claim, one in left_out(open_ones).items()},
+        "best": best,
+        "confirmed": msgspec.to_builtins(confirmed),
+    }
 
 
 def main_points(

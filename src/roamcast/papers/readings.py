@@ -16,15 +16,16 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
 from roamcast.campaign.define.experiment import Axis, Experiment, TomlTable, Variant
 from roamcast.errors import RoamcastError
-from roamcast.papers.claims import Check, Claim, Term, read_toml
+from roamcast.papers.claims import Check, Claim, Reaching, Term, Where, read_toml
 from roamcast.protocols.catalogue import CATALOGUE
 
+M = TypeVar("M", Term, Reaching | None, Where | None)
 READINGS: Final = Path(__file__).parent / "readings"
 AS_IN_THE_LEDGER: Final = "as in the ledger"
 PARAMETERS: Final = "protocol.parameters."
@@ -178,27 +179,20 @@ def only_needed(one: Experiment, need: Need, seeds: Sequence[int], whole: Experi
 
 
 def _axes(one: Experiment, points: Sequence[Mapping[str, Any] | None]) -> tuple[Axis, ...]:
+    """The axes with the values that some term reads; of paired axes, the places."""
+
+    def wanted(place: Mapping[str, Any]) -> bool:
+        return any(
+            point is None or all(point.get(name, value) == value for name, value in place.items()) for point in points
+        )
+
     axes = one.spec.axes
     if one.spec.mode == "paired" and axes:
-        wanted = [
-            number
-            for number, row in enumerate(zip(*(axis.values for axis in axes), strict=True))
-            if any(
-                point is None or point.items() <= dict(zip([a.name for a in axes], row, strict=True)).items()
-                for point in points
-            )
-        ]
-        return tuple(axis.only(tuple(axis.values[number] for number in wanted)) for axis in axes)
-    return tuple(
-        axis.only(
-            tuple(
-                value
-                for value in axis.values
-                if any(point is None or value == point.get(axis.name, value) for point in points)
-            )
-        )
-        for axis in axes
-    )
+        names = [axis.name for axis in axes]
+        rows = zip(*(axis.values for axis in axes), strict=True)
+        places = [row for row in rows if wanted(dict(zip(names, row, strict=True)))]
+        return tuple(axis.only(tuple(row[number] for row in places)) for number, axis in enumerate(axes))
+    return tuple(axis.only(tuple(value for value in axis.values if wanted({axis.name: value}))) for axis in axes)
 
 
 # --- Under a reading ------------------------------------------------------------------------------------------------
@@ -257,18 +251,15 @@ def claims_under(reading: Reading, claims: Sequence[Claim], number: int) -> list
     """The claims, about the experiments under a reading."""
     renamed = _measures(reading)
 
+    def measured(one: M) -> M:
+        return one if one is None else msgspec.structs.replace(one, measure=renamed.get(one.measure, one.measure))
+
     def term(one: Term) -> Term:
-        reaching = one.reaching
-        if reaching is not None:
-            reaching = msgspec.structs.replace(reaching, measure=renamed.get(reaching.measure, reaching.measure))
-        name, measure = numbered(one.experiment, number), renamed.get(one.measure, one.measure)
-        return msgspec.structs.replace(one, experiment=name, measure=measure, reaching=reaching)
+        name = numbered(one.experiment, number)
+        return msgspec.structs.replace(measured(one), experiment=name, reaching=measured(one.reaching))
 
     def check(one: Check) -> Check:
-        where = one.where
-        if where is not None:
-            where = msgspec.structs.replace(where, measure=renamed.get(where.measure, where.measure))
         than = None if one.than is None else term(one.than)
-        return msgspec.structs.replace(one, of=term(one.of), than=than, where=where)
+        return msgspec.structs.replace(one, of=term(one.of), than=than, where=measured(one.where))
 
     return [msgspec.structs.replace(claim, checks=tuple(map(check, claim.checks))) for claim in claims]

@@ -11,15 +11,16 @@ from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.errors import RoamcastError
 from roamcast.files import new_folder
 from roamcast.report import tables
-from roamcast.report.answer import Answer, answer, lead
+from roamcast.report.answer import WrittenAnswer, answer, lead
 from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import Chart, all_charts, curves_of, x_values
-from roamcast.report.compare import Comparison, compare, contrast_rows
+from roamcast.report.compare import contrast_rows
 from roamcast.report.ending import cut_short
 from roamcast.report.find import find_figure
+from roamcast.report.markup import Markup
 from roamcast.report.page import page
-from roamcast.report.plans import asked, question
-from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
+from roamcast.report.plans import asked, compared
+from roamcast.report.section import DrawnExperiment, anchor_of, causes_figure, figure
 from roamcast.report.sketch import sketch_of
 from roamcast.report.source import ReportData, read_report_data
 from roamcast.report.winners import winners
@@ -28,21 +29,21 @@ from roamcast.storage import Store
 __all__ = ["answers", "answers_of", "draw", "write_report"]
 
 
-def answers(out: Path) -> list[Answer]:
+def answers(out: Path) -> list[WrittenAnswer]:
     """A campaign's results in words: the answer of each experiment."""
     return answers_of(read_report_data(out))
 
 
-def answers_of(results: ReportData) -> list[Answer]:
+def answers_of(results: ReportData) -> list[WrittenAnswer]:
     found = (answer(asked(experiment, results), results.curves) for experiment in results.campaign.experiments)
     return [one for one in found if one is not None]
 
 
-def draw(out: Path, figure: str) -> str:
+def draw(out: Path, name: str) -> str:
     """One figure of a campaign as SVG, for a notebook: by its id, the measure that it shows, or `causes`."""
     from roamcast.report.paper import render  # importing matplotlib takes a second, and not every command draws
 
-    return render(find_figure(read_report_data(out), figure), "svg").decode()
+    return render(find_figure(read_report_data(out), name), "svg").decode()
 
 
 def write_report(out: Path, store: Store | None = None, results: ReportData | None = None) -> Path:
@@ -79,48 +80,47 @@ class _Writer:
     def _experiment(self, experiment: ReportedExperiment, charts: list[Chart]) -> DrawnExperiment:
         rows = [row for row in self.results.rows if row.experiment == experiment.name and experiment.wants(row.measure)]
         measures = dict.fromkeys(row.measure for row in rows)
-        paired = [row for name in measures for row in contrast_rows(self._compared(experiment, name))]
+        paired = [row for name in measures for row in contrast_rows(compared(experiment, name, self.results))]
         files = {"All measures as CSV": self._data(experiment.name, tables.rows_csv(experiment, rows))}
         if paired:
             text = tables.rows_csv(experiment, paired)
             files["Comparisons as CSV"] = self._data(f"{experiment.name}-paired", text)
+        goals = asked(experiment, self.results)
         return DrawnExperiment(
             experiment,
-            [self._figure(experiment, chart) for chart in charts],
+            [(chart, self._figure(experiment, chart) if chart.curves else None) for chart in charts],
+            self._causes(experiment),
             rows,
             files,
-            answer=answer(asked(experiment, self.results), self.results.curves),
-            winners=winners(asked(experiment, self.results), self.results.curves),
-            causes=self._causes(experiment),
-            sketch=sketch_of(self.out, experiment, self.store),
-            warnings=cut_short(self.out, experiment, self.results.rows),
+            answer(goals, self.results.curves),
+            winners(goals, self.results.curves),
+            sketch_of(self.out, experiment, self.store),
+            cut_short(self.out, experiment, self.results.rows),
         )
 
-    def _causes(self, experiment: ReportedExperiment) -> DrawnCauses | None:
+    def _causes(self, experiment: ReportedExperiment) -> Markup | None:
         found = causes_of(experiment, self.results.rows)
-        return None if found is None else DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
+        if found is None:
+            return None
+        files = self._drawn(f"{experiment.name}-causes", found)
+        return causes_figure(found, f"{anchor_of(experiment)}-causes", files)
 
-    def _figure(self, experiment: ReportedExperiment, chart: Chart) -> DrawnFigure:
+    def _figure(self, experiment: ReportedExperiment, chart: Chart) -> Markup:
         plan, name = chart.plan, f"{experiment.name}-{chart.plan.id}"
-        found = self._compared(experiment, plan.y)
+        found = compared(experiment, plan.y, self.results)
         baseline = plan.against or experiment.baseline
         paired = [row for row in contrast_rows(found) if row.baseline == baseline]
         files = {}
-        if chart.curves and not plan.minor:
+        if not plan.minor:
             files = {"CSV": self._data(name, tables.rows_csv(experiment, chart.rows)), **self._drawn(name, chart)}
-        return DrawnFigure(
+        return figure(
             chart,
             f"figure-{self._free(name, 'anchors')}",
             lead(found) if found.standings and found.seeds > 1 else "",
             files,
-            tuple(curves_of(experiment, plan.x, x_values(experiment, plan.x, paired), paired)),
-            str(self.out),
+            list(curves_of(experiment, plan.x, x_values(experiment, plan.x, paired), paired)),
+            self.out,
         )
-
-    def _compared(self, experiment: ReportedExperiment, measure: str) -> Comparison:
-        """The comparison in a measure, at the level of the answer if it is one of its goals."""
-        goals = {one.about.name: one for one in asked(experiment, self.results).goals}
-        return compare(goals.get(measure) or question(experiment, measure, self.results), self.results.curves)
 
     def _drawn(self, name: str, drawn: Chart | Causes) -> dict[str, str]:
         from roamcast.report.paper import render

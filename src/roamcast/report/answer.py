@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from roamcast.analysis.measures.measure import Measure
 from roamcast.campaign.decide.until import LAST_LOOK
-from roamcast.report.compare import Best, Comparison, Place, Question, Standing, best, compare
+from roamcast.report.compare import Best, MeasureComparison, Place, Question, Standing, best, compare
 from roamcast.report.numbers import brief, value_text, within
 from roamcast.report.places import listed, where
 from roamcast.report.titles import first_upper
@@ -41,7 +41,7 @@ _MOST_SEEDS: Final = 500
 
 
 @dataclass(frozen=True)
-class Asked:
+class ComparedGoals:
     """What an answer is about: the goals of an experiment, the first of which counts most."""
 
     goals: tuple[Question, ...]
@@ -52,7 +52,7 @@ class Asked:
     """The command that runs the campaign."""
 
 
-class Answer(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """The sentence, and the lines below it."""
 
     sentence: str
@@ -62,13 +62,13 @@ class Answer(NamedTuple):
         return "\n".join((self.sentence, *self.lines))
 
 
-def answer(asked: Asked, curves: Curves) -> Answer | None:
+def answer(asked: ComparedGoals, curves: Curves) -> WrittenAnswer | None:
     """None if nothing was measured."""
     goals = [compare(question, curves) for question in asked.goals]
     if goals and goals[0].standings:
         return _Words(asked, goals).answer()
     changes = [text for question in asked.goals if (text := alone(question, curves))]
-    return Answer(changes[0], tuple(changes[1 : 1 + MOST_LINES])) if changes else None
+    return WrittenAnswer(changes[0], tuple(changes[1 : 1 + MOST_LINES])) if changes else None
 
 
 def measure_name(about: Measure) -> str:
@@ -81,7 +81,7 @@ def quoted(name: str) -> str:
     return name if all(part.isalnum() for part in name.replace("_", "-").split("-")) else f"“{name}”"
 
 
-def lead(found: Comparison) -> str:
+def lead(found: MeasureComparison) -> str:
     """Who leads in a measure, and where: `Highest delivery: hint at every range, 0.12 ± 0.03 above gossip`."""
     question = found.question
     head = first_upper(f"{_extreme(question)} {measure_name(question.about)}")
@@ -130,7 +130,7 @@ def alone(question: Question, curves: Curves) -> str:
 class _Words:
     """The words about one experiment with two variants or more."""
 
-    def __init__(self, asked: Asked, goals: Sequence[Comparison]) -> None:
+    def __init__(self, asked: ComparedGoals, goals: Sequence[MeasureComparison]) -> None:
         self.asked, self.first = asked, goals[0]
         self.goals = [one for one in goals if one.standings]
         cost = None if asked.cost is None else goals[asked.cost]
@@ -140,9 +140,9 @@ class _Words:
         self.name = measure_name(self.first.question.about)
         self.extreme = _extreme(self.first.question)
 
-    def answer(self) -> Answer:
+    def answer(self) -> WrittenAnswer:
         if self.seeds < 2:
-            return Answer(self._one_seed(), tuple(self._missing()))
+            return WrittenAnswer(self._one_seed(), tuple(self._missing()))
         groups = _grouped((one.variant, one) for one in self.best if one.variant is not None)
         # Of two that are best at as many points, the one that is not the baseline is news.
         main = max(groups, key=lambda name: (len(groups[name]), name != self.asked.baseline), default=None)
@@ -151,7 +151,7 @@ class _Words:
         if self._said(main):
             lines.remove(lead(self.first))
         wanted = self._more_seeds()
-        return Answer(sentence, (*lines[: MOST_LINES - len(wanted)], *wanted))
+        return WrittenAnswer(sentence, (*lines[: MOST_LINES - len(wanted)], *wanted))
 
     def _said(self, main: str | None) -> bool:
         """Whether the sentence, and the line after it, tell all about the first goal."""
@@ -371,11 +371,11 @@ def _extreme(question: Question) -> str:
     return "lowest" if question.low_is_good else "highest"
 
 
-def _where(at: Sequence[Standing | Best], found: Comparison) -> str:
+def _where(at: Sequence[Standing | Best], found: MeasureComparison) -> str:
     return where([one.place for one in at], found.places, found.question.axes)
 
 
-def _not_decided(open_: Mapping[str, Sequence[Standing | Best]], found: Comparison) -> list[str]:
+def _not_decided(open_: Mapping[str, Sequence[Standing | Best]], found: MeasureComparison) -> list[str]:
     """Where nobody wins for sure, and who may: at most one part."""
     parts = [f"{_where(at, found)} ({who})" for who, at in open_.items()]
     return [f"not decided{','.join(parts)}"] if parts else []

@@ -69,16 +69,11 @@ class Chart:
 def all_charts(results: ReportData) -> list[tuple[ReportedExperiment, list[Chart]]]:
     """Every figure of a campaign, by experiment; curves with the same name look the same in all of them."""
     looks: dict[str, int] = {}
-    return [
-        (
-            experiment,
-            [
-                make_chart(experiment, plan, results.drawn(plan), results.measured, looks)
-                for plan in planned_figures(experiment, results)
-            ],
-        )
-        for experiment in results.campaign.experiments
-    ]
+    found = []
+    for one in results.campaign.experiments:
+        plans = planned_figures(one, results)
+        found.append((one, [make_chart(one, plan, results.drawn(plan), results.measured, looks) for plan in plans]))
+    return found
 
 
 def make_chart(

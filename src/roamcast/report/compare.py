@@ -16,7 +16,7 @@ The rules this file owns:
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -127,7 +127,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasureComparison:
     """The answer to a question, in numbers: the standing at each point where two variants or more have values."""
 
     question: Question
@@ -154,7 +154,7 @@ class Best:
     candidates: list[str]
 
 
-def compare(question: Question, curves: Curves) -> Comparison:
+def compare(question: Question, curves: Curves) -> MeasureComparison:
     sides = {name: curves.along(question.experiment, name, question.about.name) for name in question.variants}
     places: dict[str, Place] = {}
     for points in sides.values():
@@ -167,10 +167,10 @@ def compare(question: Question, curves: Curves) -> Comparison:
     measured = sum(any(points) for points in sides.values())
     level = level_of(question.together * (measured - 1) * len(shared))
     standings = tuple(Standing(place, question.about, values, level) for place, values in shared)
-    return Comparison(question, standings, tuple(places.values()))
+    return MeasureComparison(question, standings, tuple(places.values()))
 
 
-def contrast_rows(found: Comparison) -> list[SummaryRow]:
+def contrast_rows(found: MeasureComparison) -> list[SummaryRow]:
     """Every variant against every other at each point, with the intervals by which they are compared."""
     question, rows = found.question, []
     for standing in found.standings:
@@ -180,28 +180,15 @@ def contrast_rows(found: Comparison) -> list[SummaryRow]:
             if contrast is None:
                 continue
             mean, low, high = contrast.shown(standing.level)
-            known = math.isfinite(high - low)
-            rows.append(
-                SummaryRow(
-                    experiment=question.experiment,
-                    variant=variant,
-                    axes=axes,
-                    measure=question.about.name,
-                    n=len(contrast.sample.values),
-                    mean=mean,
-                    sd=None if contrast.ratio else contrast.sample.deviation,
-                    low=low if known else None,
-                    high=high if known else None,
-                    baseline=baseline,
-                    ratio=contrast.ratio,
-                    level=standing.level,
-                    about=question.about,
-                )
-            )
+            place = question.experiment, variant, axes, question.about.name, len(contrast.sample.values)
+            sd = None if contrast.ratio else contrast.sample.deviation
+            how = contrast.ratio, standing.level, "", question.about
+            row = SummaryRow(*place, mean, sd, low, high, baseline, False, *how)
+            rows.append(row if math.isfinite(high - low) else replace(row, low=None, high=None))
     return rows
 
 
-def best(first: Comparison, cost: Comparison | None) -> list[Best]:
+def best(first: MeasureComparison, cost: MeasureComparison | None) -> list[Best]:
     """The best at each point of the first goal."""
     return [_best(standing, None if cost is None else cost.at(standing.place)) for standing in first.standings]
 

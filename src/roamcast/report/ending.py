@@ -25,14 +25,10 @@ def cut_short(out: Path, experiment: ReportedExperiment, rows: Iterable[SummaryR
     they were not, by what is known of its protocol. None if its measures have deadlines."""
     if not counts_to_the_end(experiment.measures):
         return []
-    delays = {
-        (row.variant, json.dumps(row.axes)): row.mean
-        for row in rows
-        if row.experiment == experiment.name and row.measure == DELAY
-    }
+    delays = {row.place: row.mean for row in rows}
     worst: dict[str, tuple[float, str]] = {}
     for (variant, axes), scenario in _scenarios(out, experiment.name).items():
-        delay = delays.get((variant, json.dumps(json.loads(axes))))
+        delay = delays.get((experiment.name, variant, json.dumps(json.loads(axes)), DELAY))
         text = warning_before(scenario) if delay is None else warning(scenario, delay)
         share = hurried(scenario, delay)
         if text and (variant not in worst or share > worst[variant][0]):

@@ -17,12 +17,10 @@ def find_figure(
     results: ReportData, name: str, experiment: str | None = None, over: str | None = None
 ) -> Chart | Causes:
     """The figure of that name; a `RoamcastError` lists what there is, or how to choose between several."""
-    drawn = [(one, charts) for one, charts in all_charts(results) if experiment in (None, one.name)]
-    if not drawn:
-        known = [one.name for one in results.campaign.experiments]
-        raise RoamcastError(f"there is no experiment {experiment!r}; {suggestion(str(experiment), known)}")
+    wanted = results.experiments(experiment)
     if name == CAUSES:
-        return _causes([one for one, _ in drawn], results)
+        return _causes(wanted, results)
+    drawn = [(one, charts) for one, charts in all_charts(results) if one in wanted]
     looks = {curve.name: curve.look for _, charts in drawn for chart in charts for curve in chart.curves}
     of_ids = [chart for _, charts in drawn for chart in charts if chart.plan.id == name]
     found = of_ids or [
@@ -30,7 +28,8 @@ def find_figure(
     ]
     found = [chart for chart in found if over in (None, chart.plan.x)]
     if not found:
-        raise RoamcastError(f"there is no figure or measure {name!r}{_over(over)}; {suggestion(name, _known(results))}")
+        where = "" if over is None else f" over {over!r}"
+        raise RoamcastError(f"there is no figure or measure {name!r}{where}; {suggestion(name, _known(results))}")
     if len(found) > 1:
         each = "; ".join(f"--experiment {chart.experiment} --over {chart.plan.x!r}" for chart in found)
         raise RoamcastError(f"{name!r} means {len(found)} figures; name one of them: {each}")
@@ -64,7 +63,3 @@ def _known(results: ReportData) -> list[str]:
     ids = [chart.plan.id for _, charts in all_charts(results) for chart in charts]
     having = sorted({row.measure for row in results.rows if row.mean is not None})
     return list(dict.fromkeys([*ids, *having]))
-
-
-def _over(axis: str | None) -> str:
-    return "" if axis is None else f" over {axis!r}"

@@ -6,6 +6,7 @@ experiment's file or an error, is shown and never run.
 
 import html
 import re
+from importlib import resources
 from typing import Final
 
 _VOID: Final = frozenset({"meta", "br", "link", "input"})
@@ -39,6 +40,11 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 def join(*parts: object) -> Markup:
     """The parts one after the other, without None."""
     return Markup("".join(escape(part) for part in parts if part is not None))
+
+
+def asset(name: str, package: str = "roamcast.report") -> Markup:
+    """A file of the package, as it is."""
+    return Markup((resources.files(package) / "assets" / name).read_text(encoding="utf-8"))
 
 
 def _attribute(key: str, value: object) -> str:

@@ -6,14 +6,15 @@ hashes: the page cannot fetch anything, and no text in it can run.
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from typing import Final
 
 from roamcast.campaign.define.described import Campaign
-from roamcast.report import svg, tables
+from roamcast.report import tables
 from roamcast.report.ledger import counted, ledger
-from roamcast.report.markup import Markup, join, tag
+from roamcast.report.markup import Markup, asset, join, tag
 from roamcast.report.section import DrawnExperiment, section
-from roamcast.report.source import Failure, ReportData
+from roamcast.report.source import ReportData
 from roamcast.report.titles import first_upper
 
 _MANY_ANSWERS: Final = 4
@@ -23,7 +24,7 @@ _MANY_ANSWERS: Final = 4
 def page(results: ReportData, experiments: list[DrawnExperiment], claims_file: str | None) -> str:
     """The whole file."""
     title = report_title(results.campaign)
-    style, script = join(svg.asset("figure.css"), svg.asset("page.css")), svg.asset("page.js")
+    style, script = join(asset("figure.css"), asset("page.css")), asset("page.js")
     head = page_head(title, style, script)
     main = tag(
         "main",
@@ -101,13 +102,19 @@ def _header(title: str, results: ReportData, experiments: list[DrawnExperiment])
     return tag(
         "header",
         tag("h1", title),
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", text)) for name, text in key.items() if text), class_="key"),
+        key_list(key),
         tag(
             "nav",
             tag("ul", *(tag("li", tag("a", text, href=f"#{anchor}")) for anchor, text in links)),
             aria_label="Contents",
         ),
     )
+
+
+def key_list(key: Mapping[str, object]) -> Markup:
+    """The key figures at the top of a page; those that are empty are left out."""
+    entries = (tag("div", tag("dt", name), tag("dd", text)) for name, text in key.items() if text)
+    return tag("dl", *entries, class_="key")
 
 
 # --- The answer -----------------------------------------------------------------------------------------------------
@@ -155,13 +162,9 @@ def _failures(results: ReportData) -> Markup:
     about = (
         f"{len(results.failures)} of {results.runs} runs raised an error and are in no figure; n counts the seeds left."
     )
-    rows = [_failure_cells(failure) for failure in results.failures]
+    rows = [(tag("code", one.run), one.protocol, "; ".join(one.wanted), one.error) for one in results.failures]
     body = tables.table(("run", "protocol", "wanted by", "error"), rows, "Failed runs")
     return tag("section", tag("h2", "Failures"), tag("p", about), body, id="failures")
-
-
-def _failure_cells(failure: Failure) -> tuple[object, ...]:
-    return tag("code", failure.run), failure.protocol, "; ".join(failure.wanted), failure.error
 
 
 def _again(results: ReportData) -> Markup:

@@ -12,15 +12,15 @@ from typing import Final, NamedTuple
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.config.errors import suggestion
 from roamcast.errors import RoamcastError
-from roamcast.report.compare import Comparison, compare
+from roamcast.report.chart import variants_of
+from roamcast.report.compare import MeasureComparison
 from roamcast.report.numbers import ABSENT, value_text
-from roamcast.report.plans import asked, question, swept_axes
+from roamcast.report.plans import asked, compared, swept_axes
 from roamcast.report.source import ReportData, SummaryRow, key
 from roamcast.report.tables import as_csv
 from roamcast.report.tex import tex_text
 from roamcast.report.titles import first_upper
 
-KINDS: Final = ("latex", "markdown", "csv")
 BEST: Final = "best"
 NOT_SEPARATED: Final = "not separated"
 _NOTE: Final = "Means ± 95 % intervals over {seeds} seeds. Bold: the best, 95 % sure; *: not separated from the best."
@@ -45,7 +45,7 @@ class Cell(NamedTuple):
         return f"{row.mean:.{decimals}f}", f"{half:.{decimals}f}"
 
 
-class Line(NamedTuple):
+class PaperRow(NamedTuple):
     place: tuple[str, ...]
     variant: str
     cells: tuple[Cell, ...]
@@ -53,17 +53,20 @@ class Line(NamedTuple):
 
 def paper_table(results: ReportData, kind: str, measures: Sequence[str] = (), experiment: str | None = None) -> str:
     """The table of an experiment; without measures, those of its answer."""
-    one = _experiment(results, experiment)
+    found = results.experiments(experiment)
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise RoamcastError(f"the campaign has {len(found)} experiments; name one with --experiment: {names}")
+    one = found[0]
     rows = [row for row in results.rows if row.experiment == one.name]
     known = list(dict.fromkeys(row.measure for row in rows if row.mean is not None))
     for name in measures:
         if name not in known:
             raise RoamcastError(f"there are no values of {name!r}; {suggestion(name, known)}")
-    goals = {goal.about.name: goal for goal in asked(one, results).goals}
-    wanted = list(measures) or list(goals)
-    found = [compare(goals.get(name) or question(one, name, results), results.curves) for name in wanted]
+    wanted = list(measures) or [goal.about.name for goal in asked(one, results).goals]
+    comparisons = [compared(one, name, results) for name in wanted]
     axes = [axis.label for axis in swept_axes(one, rows)]
-    lines = list(_lines(one, rows, axes, wanted, found))
+    lines = list(_lines(one, rows, axes, wanted, comparisons))
     titles = [results.measured[name].title for name in wanted]
     if kind == "csv":
         return _csv(axes, wanted, lines)
@@ -72,39 +75,27 @@ def paper_table(results: ReportData, kind: str, measures: Sequence[str] = (), ex
     return _latex(head, len(axes) + 1, lines, note) if kind == "latex" else _markdown(head, lines, note)
 
 
-def _experiment(results: ReportData, name: str | None) -> ReportedExperiment:
-    known = {one.name: one for one in results.campaign.experiments}
-    if name is None and len(known) > 1:
-        raise RoamcastError(
-            f"the campaign has {len(known)} experiments; name one with --experiment: {', '.join(known)}"
-        )
-    name = name or next(iter(known))
-    if name not in known:
-        raise RoamcastError(f"there is no experiment {name!r}; {suggestion(name, known)}")
-    return known[name]
-
-
 def _lines(
     experiment: ReportedExperiment,
     rows: Sequence[SummaryRow],
     axes: Sequence[str],
     measures: Sequence[str],
-    found: Sequence[Comparison],
-) -> Iterator[Line]:
+    found: Sequence[MeasureComparison],
+) -> Iterator[PaperRow]:
     """Point by point, so that those to be compared are below each other; a fixed variant, which has no point, last."""
     by_cell = {(key([row.axes.get(axis) for axis in axes]), row.variant, row.measure): row for row in rows}
     places = {key(place := [row.axes.get(axis) for axis in axes]): place for row in rows}
-    variants = list(dict.fromkeys([*(one.name for one in experiment.variants), *(row.variant for row in rows)]))
+    variants = variants_of(experiment, rows)
     for at in sorted(places, key=lambda at: all(value is None for value in places[at]) and bool(axes)):
         for variant in variants:
             cells = [by_cell.get((at, variant, measure)) for measure in measures]
             if any(cell is not None for cell in cells):
                 texts = tuple(ABSENT if value is None else value_text(value) for value in places[at])
                 standings = [_standing(one, tuple(places[at]), variant) for one in found]
-                yield Line(texts, variant, tuple(map(Cell, cells, standings)))
+                yield PaperRow(texts, variant, tuple(map(Cell, cells, standings)))
 
 
-def _standing(found: Comparison, place: tuple[object, ...], variant: str) -> str:
+def _standing(found: MeasureComparison, place: tuple[object, ...], variant: str) -> str:
     standing = found.at(place)
     if standing is None or variant not in standing.candidates:
         return ""
@@ -114,7 +105,7 @@ def _standing(found: Comparison, place: tuple[object, ...], variant: str) -> str
 # --- Formats --------------------------------------------------------------------------------------------------------
 
 
-def _csv(axes: Sequence[str], measures: Sequence[str], lines: Sequence[Line]) -> str:
+def _csv(axes: Sequence[str], measures: Sequence[str], lines: Sequence[PaperRow]) -> str:
     rows = []
     for line in lines:
         for measure, (row, standing) in zip(measures, line.cells, strict=True):
@@ -123,7 +114,7 @@ def _csv(axes: Sequence[str], measures: Sequence[str], lines: Sequence[Line]) ->
     return as_csv([*axes, "variant", "measure", "n", "mean", "low", "high", "standing"], rows)
 
 
-def _markdown(head: Sequence[str], lines: Sequence[Line], note: str) -> str:
+def _markdown(head: Sequence[str], lines: Sequence[PaperRow], note: str) -> str:
     def shown(cell: Cell) -> str:
         mean, half = cell.texts()
         text = (f"{mean} ± {half}" if half else mean).replace("-", "−")
@@ -136,7 +127,7 @@ def _markdown(head: Sequence[str], lines: Sequence[Line], note: str) -> str:
     return "".join(f"| {row} |\n" for row in rows) + f"\n{starred}\n"
 
 
-def _latex(head: Sequence[str], names: int, lines: Sequence[Line], note: str) -> str:
+def _latex(head: Sequence[str], names: int, lines: Sequence[PaperRow], note: str) -> str:
     def shown(cell: Cell) -> str:
         mean, half = cell.texts()
         text = f"\\num{{{mean} +- {half}}}" if half else f"\\num{{{mean}}}"

@@ -9,8 +9,8 @@ from typing import Final
 
 from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
-from roamcast.report.answer import Asked
-from roamcast.report.compare import Question
+from roamcast.report.answer import ComparedGoals
+from roamcast.report.compare import MeasureComparison, Question, compare
 from roamcast.report.source import ReportData, SummaryRow, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
@@ -58,7 +58,7 @@ def drawn_measures(experiment: ReportedExperiment, rows: Iterable[SummaryRow], m
     return [name for name in names if name in having and not name.startswith(CAUSE)]
 
 
-def asked(experiment: ReportedExperiment, results: ReportData) -> Asked:
+def asked(experiment: ReportedExperiment, results: ReportData) -> ComparedGoals:
     """What the answer of an experiment is about: its first goals, and which of them is the cost.
 
     Goals are the measures with a better and a worse, in the order of its figures or measures; first what should be
@@ -74,7 +74,7 @@ def asked(experiment: ReportedExperiment, results: ReportData) -> Asked:
     lows = (name for name in goals if results.measured[name].good == "low" and not results.measured[name].share)
     cost = next(lows, None) if results.measured[first].good == "high" else None
     ordered = [name for name in dict.fromkeys([first, cost, *goals]) if name][:_GOALS]
-    return Asked(
+    return ComparedGoals(
         tuple(question(experiment, name, results, 2 if cost and name in (first, cost) else 1) for name in ordered),
         1 if cost else None,
         experiment.baseline,
@@ -88,6 +88,12 @@ def question(experiment: ReportedExperiment, measure: str, results: ReportData, 
     variants = [*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]
     axes = tuple(axis.label for axis in swept_axes(experiment, rows))
     return Question(experiment.name, results.measured[measure], tuple(dict.fromkeys(variants)), axes, together)
+
+
+def compared(experiment: ReportedExperiment, measure: str, results: ReportData) -> MeasureComparison:
+    """The comparison in a measure, at the level of the answer if it is one of its goals."""
+    goals = {one.about.name: one for one in asked(experiment, results).goals}
+    return compare(goals.get(measure) or question(experiment, measure, results), results.curves)
 
 
 def follows(label: str, x: str, rows: Iterable[SummaryRow]) -> bool:

@@ -1,14 +1,15 @@
 """The part of the page about one experiment: what was simulated, its figures, its numbers."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.config.fields import leaves
 from roamcast.report import svg, tables
-from roamcast.report.answer import Answer
+from roamcast.report.answer import WrittenAnswer
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
@@ -19,41 +20,20 @@ from roamcast.report.winners import Winners
 
 
 @dataclass(frozen=True)
-class DrawnFigure:
-    """A chart, what it says in words, and the files beside the page that show the same."""
-
-    chart: Chart
-    anchor: str
-    answer: str = ""
-    files: dict[str, str] = field(default_factory=dict)
-    """Link text -> address relative to the page."""
-    paired: tuple[Curve, ...] = ()
-    """The differences from the baseline."""
-    out: str = ""
-    """The campaign's folder, for commands about its runs."""
-
-
-@dataclass(frozen=True)
-class DrawnCauses:
-    """The figure of causes, and its files."""
-
-    causes: Causes
-    files: dict[str, str]
-
-
-@dataclass(frozen=True)
 class DrawnExperiment:
     """An experiment with its figures."""
 
     experiment: ReportedExperiment
-    figures: list[DrawnFigure]
+    figures: list[tuple[Chart, Markup | None]]
+    """Each chart and its figure; a chart without curves has none."""
+    causes: Markup | None
     rows: list[SummaryRow]
     files: dict[str, str]
-    answer: Answer | None = None
-    winners: Winners | None = None
-    causes: DrawnCauses | None = None
-    sketch: Markup | None = None
-    warnings: list[str] = field(default_factory=list)
+    """Link text -> address relative to the page."""
+    answer: WrittenAnswer | None
+    winners: Winners | None
+    sketch: Markup | None
+    warnings: list[str]
     """What to know before believing its figures."""
 
     @property
@@ -62,7 +42,11 @@ class DrawnExperiment:
 
     @property
     def anchor(self) -> str:
-        return f"experiment-{self.experiment.name.replace(' ', '-')}"
+        return anchor_of(self.experiment)
+
+
+def anchor_of(experiment: ReportedExperiment) -> str:
+    return f"experiment-{experiment.name.replace(' ', '-')}"
 
 
 def section(drawn: DrawnExperiment) -> Markup:
@@ -70,10 +54,10 @@ def section(drawn: DrawnExperiment) -> Markup:
     swept = [f"{axis.label} ({len(axis.values)} values)" for axis in experiment.axes]
     count = len(experiment.seeds)
     about = f"Experiment {experiment.name}: {' × '.join(swept) or 'one point'}, {count} seed{'s' * (count != 1)}."
-    drawable = [one for one in drawn.figures if one.chart.curves]
-    main = [_figure(one) for one in drawable if not one.chart.plan.minor]
-    main += [_causes_figure(drawn.causes, f"{drawn.anchor}-causes")] if drawn.causes else []
-    minor = [_figure(one) for one in drawable if one.chart.plan.minor]
+    drawable = [(chart, figure) for chart, figure in drawn.figures if chart.curves]
+    main = [figure for chart, figure in drawable if not chart.plan.minor]
+    main += [drawn.causes] if drawn.causes else []
+    minor = [figure for chart, figure in drawable if chart.plan.minor]
     return tag(
         "section",
         tag("h2", drawn.title),
@@ -83,7 +67,7 @@ def section(drawn: DrawnExperiment) -> Markup:
         None if drawn.winners is None else tables.table(drawn.winners.head, drawn.winners.rows, drawn.winners.caption),
         tag("div", *main, class_="figures") if main else None,
         None if drawable else tables.experiment_table(experiment, drawn.rows),
-        _missing([one.chart for one in drawn.figures if not one.chart.curves]),
+        _missing([chart for chart, _ in drawn.figures if not chart.curves]),
         _folded(f"{len(minor)} more measures", tag("div", *minor, class_="figures")) if minor else None,
         tag("p", *links(drawn.files), class_="files"),
         _scenario(experiment),
@@ -111,18 +95,19 @@ def _folded(title: str, content: object) -> Markup:
 # --- A figure -------------------------------------------------------------------------------------------------------
 
 
-def _figure(drawn: DrawnFigure) -> Markup:
-    chart = drawn.chart
+def figure(chart: Chart, anchor: str, answer: str, files: dict[str, str], paired: Sequence[Curve], out: Path) -> Markup:
+    """A chart, what it says in words, and links to the files that show the same. `paired` are the differences from the
+    baseline; `out` is the campaign's folder, for commands about its runs."""
     views = svg.views(chart)
-    paired = None
-    if drawn.paired:
-        first = drawn.paired[0].rows[0]
+    beside = None
+    if paired:
+        first = paired[0].rows[0]
         caption = f"{chart.y_title}: {'ratio to' if first.ratio else 'difference from'} {first.baseline}, seed by seed"
-        paired = tables.curves_table(chart.plan.x, chart.x_values, drawn.paired, chart.x_title, caption)
+        beside = tables.curves_table(chart.plan.x, chart.x_values, paired, chart.x_title, caption)
     return tag(
         "figure",
         tag("h3", chart.title),
-        tag("p", drawn.answer, class_="answer") if drawn.answer else None,
+        tag("p", answer, class_="answer") if answer else None,
         _switch([name for name, _ in views]),
         tag("p", first_upper(chart.y_title), class_="y-title"),
         *(tag("div", view, data_view=name, hidden=index > 0) for index, (name, view) in enumerate(views)),
@@ -131,11 +116,11 @@ def _figure(drawn: DrawnFigure) -> Markup:
             *(_legend_entry(index, curve.name, svg.swatch_marks(curve)) for index, curve in enumerate(chart.curves)),
             class_="legend",
         ),
-        tag("p", "A run of this point, to replay: ", tag("code", data_out=drawn.out), class_="again", hidden=True),
+        tag("p", "A run of this point, to replay: ", tag("code", data_out=out), class_="again", hidden=True),
         tag("figcaption", tag("p", chart.plan.caption) if chart.plan.caption else None, *_notes(chart)),
-        _folded("Numbers", join(tables.chart_table(chart), paired)),
-        tag("p", *links(drawn.files), tag("span", f"figure id: {chart.plan.id}", class_="muted"), class_="files"),
-        id=drawn.anchor,
+        _folded("Numbers", join(tables.chart_table(chart), beside)),
+        tag("p", *links(files), tag("span", f"figure id: {chart.plan.id}", class_="muted"), class_="files"),
+        id=anchor,
     )
 
 
@@ -159,8 +144,7 @@ def _legend_entry(index: int, name: str, marks: Markup) -> Markup:
     return tag("li", tag("button", swatch, tag("span", name), aria_pressed="true", data_toggles=index))
 
 
-def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
-    found = drawn.causes
+def causes_figure(found: Causes, anchor: str, files: dict[str, str]) -> Markup:
     entries = [_legend_entry(index, name, legend_marks(index)) for index, name in enumerate(found.causes)]
     axis = next((bar.axis for bar in found.bars if bar.axis), None)
     beside = f"; beside the bars: {axis}" if axis else ""
@@ -176,7 +160,7 @@ def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
         drawing(found),
         tag("ul", *entries, class_="legend"),
         _folded("Numbers", numbers),
-        tag("p", *links(drawn.files), tag("span", "figure id: causes", class_="muted"), class_="files"),
+        tag("p", *links(files), tag("span", "figure id: causes", class_="muted"), class_="files"),
         id=anchor,
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from roamcast.analysis.measures.measure import Measure, Measures, read_about
-from roamcast.campaign.define.described import Campaign, FigurePlan
+from roamcast.campaign.define.described import Campaign, FigurePlan, ReportedExperiment
 from roamcast.campaign.folder.layout import (
     MANIFEST_FILE,
     PAIRED_FILE,
@@ -24,6 +24,7 @@ from roamcast.campaign.folder.layout import (
     read_table,
 )
 from roamcast.campaign.folder.results import measures_in, read_results, values_of
+from roamcast.config.errors import suggestion
 from roamcast.errors import RoamcastError
 from roamcast.papers.verdict import Verdict, read_claims
 from roamcast.statistics.curves import VALUES, Curves
@@ -59,6 +60,10 @@ class SummaryRow:
     about: Measure = _UNDESCRIBED
     """What is known about the measure."""
 
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        return self.experiment, self.variant, json.dumps(self.axes), self.measure
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -87,6 +92,13 @@ class ReportData:
     """Every value of every seed."""
     out: Path = Path()
     """The campaign's folder."""
+
+    def experiments(self, name: str | None) -> list[ReportedExperiment]:
+        """The experiment of that name, or all; a `RoamcastError` lists those that there are."""
+        known = {one.name: one for one in self.campaign.experiments}
+        if name is not None and name not in known:
+            raise RoamcastError(f"there is no experiment {name!r}; {suggestion(name, known)}")
+        return [known[name]] if name is not None else list(known.values())
 
     def drawn(self, plan: FigurePlan) -> list[SummaryRow]:
         """The rows that a figure is made of, among others."""
@@ -150,7 +162,7 @@ def _with_runs(out: Path, rows: list[SummaryRow]) -> list[SummaryRow]:
     """The rows, each with the run that shows best what its mean is about."""
     if not (out / RUN_MEASURES_FILE).exists():
         return rows
-    means = {(row.experiment, row.variant, json.dumps(row.axes), row.measure): row.mean for row in rows}
+    means = {row.place: row.mean for row in rows}
     closest: dict[tuple[str, str, str, str], tuple[float, str]] = {}
     results = read_results(out)
     places = [
@@ -162,11 +174,7 @@ def _with_runs(out: Path, rows: list[SummaryRow]) -> list[SummaryRow]:
             mean = means.get(at := (*place, measure))
             if mean is not None and value is not None:
                 closest[at] = min(closest.get(at, (math.inf, "")), (abs(value - mean), run))
-    nothing = (0.0, "")
-    return [
-        replace(row, run=closest.get((row.experiment, row.variant, json.dumps(row.axes), row.measure), nothing)[1])
-        for row in rows
-    ]
+    return [replace(row, run=closest.get(row.place, (0.0, ""))[1]) for row in rows]
 
 
 def _relative_rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
@@ -196,8 +204,8 @@ def _wanted(out: Path, campaign: Campaign) -> dict[str, list[str]]:
 
 
 def _failures(manifest: pa.Table, wanted: dict[str, list[str]]) -> list[Failure]:
+    failed = [row for row in manifest.to_pylist() if row["status"] != "ok"]
     return [
         Failure(row["run"], row["protocol"] or "", row["error"] or "", tuple(wanted.get(row["run"], ())))
-        for row in manifest.to_pylist()
-        if row["status"] != "ok"
+        for row in failed
     ]

@@ -6,7 +6,6 @@ view box; the plot is 400 units by 240, so that a figure can be checked with a r
 
 import itertools
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any, Final
 
 from roamcast.report.chart import Chart, Curve
@@ -27,11 +26,6 @@ _LINE: Final = 13.0
 _WIDEST: Final = 160
 _LETTER: Final = 9
 """The width of a label's letter, at the size it has on a phone."""
-
-
-def asset(name: str) -> Markup:
-    """A file of the package, as it is."""
-    return Markup((resources.files("roamcast.report") / "assets" / name).read_text(encoding="utf-8"))
 
 
 def views(chart: Chart) -> list[tuple[str, Markup]]:

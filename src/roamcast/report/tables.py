@@ -2,9 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -42,17 +40,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -
 # --- Variants by values ---------------------------------------------------------------------------------------------
 
 
-Cells = Callable[..., Iterator[Markup]]
-"""The cells of a line for some columns: `head`, which begin at `start`."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of a table of numbers; a level line has one value for all columns."""
-
-    name: str
-    cells: tuple[SummaryRow | None, ...]
-    level: bool = False
+NumberRow = tuple[str, Sequence[SummaryRow | None], bool]
+"""A name, its values, and whether it is a level line, which has one value for all columns."""
+TextRow = tuple[str, Sequence[Iterable[object]], bool]
+"""The same with the contents of the cells."""
 
 
 def chart_table(chart: Chart) -> Markup:
@@ -65,7 +56,7 @@ def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title
     for curve in curves:
         by_place = {key(row.axes.get(x)): row for row in curve.rows}
         cells = curve.rows if curve.level else tuple(by_place.get(key(value)) for value in values)
-        lines.append(Line(curve.name, cells, curve.level))
+        lines.append((curve.name, cells, curve.level))
     return number_table([value_text(value) for value in values] or ["value"], lines, f"{caption}, by {x_title}")
 
 
@@ -77,37 +68,40 @@ def experiment_table(experiment: ReportedExperiment, rows: Sequence[SummaryRow])
         if row.mean is not None:
             by_measure.setdefault(row.about.title, {})[row.variant] = row
     shown = [name for name in variants if any(name in cells for cells in by_measure.values())]
-    lines = [Line(first_upper(title), tuple(map(cells.get, shown))) for title, cells in by_measure.items()]
+    lines = [(first_upper(title), list(map(cells.get, shown)), False) for title, cells in by_measure.items()]
     return number_table(shown, lines, experiment.title or experiment.name)
 
 
-def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) -> Markup:
+def number_table(columns: Sequence[str], lines: Sequence[NumberRow], caption: str) -> Markup:
     """A table of means, with their intervals below them."""
-    rows = [row for line in lines for row in line.cells if row is not None]
+    rows = [row for _, cells, _ in lines for row in cells if row is not None]
     seeds = max((row.n for row in rows), default=0)
     together = "that hold together " if any(row.baseline for row in rows) else ""
     about = f"{first_upper(caption)}: means and 95 % intervals {together}over {seeds} seed{'s' * (seeds != 1)}."
     return _blocks(
-        columns, about, [(line.name, partial(_cells, line, count=len(columns), seeds=seeds)) for line in lines]
+        columns, about, [(name, [_shown(row, seeds) for row in cells], level) for name, cells, level in lines]
     )
 
 
 def share_table(columns: Sequence[str], lines: Sequence[tuple[str, Sequence[float]]], caption: str) -> Markup:
     """A table of shares, to three decimals."""
-
-    def cells(shares: Sequence[float], head: Sequence[str], start: int) -> Iterator[Markup]:
-        for name, share in zip(head, shares[start : start + _COLUMNS], strict=True):
-            yield tag("td", f"{share:.3f}", data_label=name)
-
-    return _blocks(columns, caption, [(name, partial(cells, shares)) for name, shares in lines])
+    return _blocks(columns, caption, [(name, [[f"{share:.3f}"] for share in shares], False) for name, shares in lines])
 
 
-def _blocks(columns: Sequence[str], caption: str, lines: Sequence[tuple[str, Cells]]) -> Markup:
+def _blocks(columns: Sequence[str], caption: str, lines: Sequence[TextRow]) -> Markup:
     """Splits a table so that no more columns are side by side than fit; the rest follows below."""
     blocks = []
     for start in range(0, len(columns), _COLUMNS):
         head = columns[start : start + _COLUMNS]
-        body = [tag("tr", tag("th", name, scope="row"), *cells(head=head, start=start)) for name, cells in lines]
+        every = head[0] if len(columns) == 1 else "every value"
+        body = []
+        for name, cells, level in lines:
+            if level:
+                tds = [tag("td", *cells[0], colspan=len(head), class_="level", data_label=every)]
+            else:
+                here = zip(head, cells[start : start + _COLUMNS], strict=True)
+                tds = [tag("td", *content, data_label=label) for label, content in here]
+            body.append(tag("tr", tag("th", name, scope="row"), *tds))
         blocks.append(
             tag(
                 "table",
@@ -120,23 +114,12 @@ def _blocks(columns: Sequence[str], caption: str, lines: Sequence[tuple[str, Cel
     return join(*blocks)
 
 
-def _cells(line: Line, head: Sequence[str], start: int, count: int, seeds: int) -> Iterator[Markup]:
-    if line.level:
-        label = head[0] if count == 1 else "every value"
-        yield tag("td", *_shown(line.cells[0], seeds), colspan=len(head), class_="level", data_label=label)
-        return
-    for name, row in zip(head, line.cells[start : start + _COLUMNS], strict=True):
-        yield tag("td", *_shown(row, seeds), data_label=name)
-
-
-def _shown(row: SummaryRow | None, seeds: int) -> Iterator[object]:
+def _shown(row: SummaryRow | None, seeds: int) -> list[object]:
     """The mean; below it the interval, and the number of seeds if it differs from `seeds`."""
     if row is None or row.mean is None:
-        yield ABSENT
-        return
+        return [ABSENT]
     mean, beside = estimate_parts(row.mean, row.low, row.high)
-    yield mean
-    yield from (tag("small", f" {text}") for text in (beside, f"n = {row.n}" if row.n != seeds else "") if text)
+    return [mean, *(tag("small", f" {text}") for text in (beside, f"n = {row.n}" if row.n != seeds else "") if text)]
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------

@@ -5,15 +5,15 @@ no reader gets half of it.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.report import svg, tables
-from roamcast.report.markup import Markup, tag
+from roamcast.report import tables
+from roamcast.report.markup import Markup, asset, tag
 from roamcast.report.numbers import ABSENT, estimate, number, value_text
-from roamcast.report.page import page_head
+from roamcast.report.page import key_list, page_head
 
 _HEADS: Final = {
     "delivery": "delivery",
@@ -73,14 +73,12 @@ def _interval(measured: Mapping[str, Any] | None) -> str:
 
 def _network(snapshot: Mapping[str, Any]) -> Shown:
     nodes, events, measures = snapshot["nodes"], snapshot["events"], snapshot["measures"]
-    silent = [node for node in nodes if node["silent"]]
+    silent, until = [node for node in nodes if node["silent"]], snapshot["watermark"]
     key = {
         "Nodes": str(len(nodes)),
         "Silent": str(len(silent)),
         "Events": f"{events['settled']} counted, {events['under_way']} under way",
-        "Facts until": ABSENT
-        if snapshot["watermark"] is None
-        else time.strftime("%H:%M:%S UTC", time.gmtime(snapshot["watermark"])),
+        "Facts until": ABSENT if until is None else time.strftime("%H:%M:%S UTC", time.gmtime(until)),
     }
     if snapshot["islands"] is not None:
         key["Parts of the tree"] = str(snapshot["islands"])
@@ -89,14 +87,10 @@ def _network(snapshot: Mapping[str, Any]) -> Shown:
     made = [(f"Events of the last {window}", ["measure", "value"], rows)]
     if silent:
         silent.sort(key=lambda node: -node["seconds_since_part"])
-        about = [
-            [
-                ABSENT if node["node"] is None else str(node["node"]),
-                f"{_age(node['seconds_since_part'])} ago",
-                node["folder"],
-            ]
-            for node in silent[:_MOST]
-        ]
+        about = []
+        for node in silent[:_MOST]:
+            name = ABSENT if node["node"] is None else str(node["node"])
+            about.append([name, f"{_age(node['seconds_since_part'])} ago", node["folder"]])
         made.append((f"Silent nodes ({len(silent)})", ["node", "last facts", "folder"], about))
     note = f"An event counts when its lifetime is over, or {wait} after it was published if it has none."
     return Shown(f"Network of {len(nodes)} nodes", key, made, note)
@@ -114,15 +108,12 @@ def _age(seconds: float) -> str:
 
 def page(snapshot: Mapping[str, Any], every: float) -> str:
     """The whole file, which the browser loads again every so many seconds."""
-    made, style = shown(snapshot), svg.asset("page.css")
+    made, style = shown(snapshot), asset("page.css")
     head = page_head(made.title, style, Markup(""))
     again = tag("meta", http_equiv="refresh", content=str(max(1, round(every))))
-    key = tag("dl", *(tag("div", tag("dt", name), tag("dd", text)) for name, text in made.key.items()), class_="key")
-    main = tag("main", *(_section(*one) for one in made.tables), id="main")
-    body = tag("body", tag("header", tag("h1", made.title), key), main, tag("p", made.note, class_="muted"))
+    sections = (tag("section", tag("h2", caption), tables.table(head, rows, "")) for caption, head, rows in made.tables)
+    main = tag("main", *sections, id="main")
+    header, note = tag("header", tag("h1", made.title), key_list(made.key)), tag("p", made.note, class_="muted")
+    body = tag("body", header, main, note)
     whole = tag("html", Markup(head.replace("</head>", f"{again}</head>")), body, lang="en")
     return f"<!doctype html>\n{whole}\n"
-
-
-def _section(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
-    return tag("section", tag("h2", caption), tables.table(head, rows, ""))

@@ -1,10 +1,9 @@
 """The winners' table: a row for each point, a column for each goal, and first which variant is best in all."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roamcast.report.answer import Asked, either, measure_name, quoted
-from roamcast.report.compare import CLOSE, Comparison, Standing, best, compare
+from roamcast.report.answer import ComparedGoals, either, measure_name, quoted
+from roamcast.report.compare import CLOSE, MeasureComparison, Standing, best, compare
 from roamcast.report.numbers import ABSENT, brief, value_text
 from roamcast.report.places import listed
 from roamcast.report.titles import first_upper
@@ -20,13 +19,14 @@ class Winners:
     caption: str
 
 
-def winners(asked: Asked, curves: Curves) -> Winners | None:
+def winners(asked: ComparedGoals, curves: Curves) -> Winners | None:
     """None if there is nothing to win: one variant, or one seed."""
     goals = [compare(question, curves) for question in asked.goals]
     goals = [one for one in goals if one.standings]
     if not goals or goals[0].seeds < 2:
         return None
-    first, cost = goals[0], next(iter(_cost(asked, goals)), None)
+    priced = None if asked.cost is None else asked.goals[asked.cost].about
+    first, cost = goals[0], next((one for one in goals if one.question.about == priced), None)
     axes = first.question.axes
     head = [*axes, *(["best"] if cost else []), *map(_title, goals)]
     rows = []
@@ -43,13 +43,7 @@ def winners(asked: Asked, curves: Curves) -> Winners | None:
     return Winners([first_upper(name) for name in head], rows, caption)
 
 
-def _cost(asked: Asked, goals: list[Comparison]) -> Iterator[Comparison]:
-    if asked.cost is not None:
-        wanted = asked.goals[asked.cost].about.name
-        yield from (one for one in goals if one.question.about.name == wanted)
-
-
-def _title(found: Comparison) -> str:
+def _title(found: MeasureComparison) -> str:
     return f"{'lowest' if found.question.low_is_good else 'highest'} {measure_name(found.question.about)}"
 
 

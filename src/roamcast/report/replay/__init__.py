@@ -4,13 +4,12 @@ Python packs the facts as columns; the page (`assets/`) draws them. Nothing is f
 lets nothing run but the page's own script.
 """
 
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
 from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.files import write_file, writing
-from roamcast.report.markup import Markup, tag
+from roamcast.report.markup import Markup, asset, tag
 from roamcast.report.page import page_head
 from roamcast.report.replay.beside import labels_of, refuse_other_movement
 from roamcast.report.replay.events import add_events, numbered
@@ -45,8 +44,9 @@ def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: 
 
 def page(runs: list[RecordedRun]) -> str:
     """The whole file, for one run or two."""
-    style, body = asset("replay.css"), asset("replay.html")
-    script = Markup('"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "\n})();\n")
+    style, body = asset("replay.css", __name__), asset("replay.html", __name__)
+    scripts = "\n".join(asset(f"{name}.js", __name__) for name in SCRIPTS)
+    script = Markup('"use strict";\n(() => {\n' + scripts + "\n})();\n")
     names = dict.fromkeys(run.scenario.name for run in runs)
     head = page_head(f"{' and '.join(names)}: replay", style, script)
     labels = labels_of([run.scenario for run in runs])
@@ -55,11 +55,6 @@ def page(runs: list[RecordedRun]) -> str:
         for run, label in zip(runs, labels, strict=True)
     ]
     return f"<!doctype html>\n{tag('html', head, tag('body', body, *data, tag('script', script)), lang='en')}\n"
-
-
-def asset(name: str) -> Markup:
-    """A file of the package, as it is."""
-    return Markup((resources.files("roamcast.report.replay") / "assets" / name).read_text(encoding="utf-8"))
 
 
 def _data(run: RecordedRun, label: str) -> str:
