@@ -11,7 +11,7 @@ from typing import Any, Final
 import roamcast.papers
 from roamcast.analysis.context_truth import outcome
 from roamcast.analysis.run import Run
-from roamcast.analysis.summary import Summary, summarise
+from roamcast.analysis.summary import RunSummary, summarise
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario.scenario import check, read
@@ -25,7 +25,7 @@ DENSE: Final = 500
 """Side of the area for 400 hosts per square km, m."""
 
 
-def measured(raw: Mapping[str, Any]) -> tuple[float, Summary, str]:
+def measured(raw: Mapping[str, Any]) -> tuple[float, RunSummary, str]:
     """CPU s of one run, its summary, and how many of the ideal pairs were delivered."""
     scenario, facts = check(dict(raw), "bench", Path()), MemorySink()
     report = simulate(scenario, facts)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from roamcast.analysis.run import Run
-from roamcast.analysis.summary import Summary, summarise
+from roamcast.analysis.summary import RunSummary, summarise
 from roamcast.facts.sinks import MemorySink
 from roamcast.lab.lab import run_lab
 from roamcast.sim.run import run as simulate
@@ -71,16 +71,16 @@ AIRS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def _simulated(one: Scenario) -> Summary:
+def _simulated(one: Scenario) -> RunSummary:
     sink = MemorySink()
     simulate(one, sink)
     return summarise(Run.over(sink.tables(), one))
 
 
-async def _live_all(scenarios: list[Scenario]) -> list[Summary]:
+async def _live_all(scenarios: list[Scenario]) -> list[RunSummary]:
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def live(one: Scenario) -> Summary:
+    async def live(one: Scenario) -> RunSummary:
         sink = MemorySink()
         async with turn:
             report = await run_lab(one, sink)
@@ -91,7 +91,7 @@ async def _live_all(scenarios: list[Scenario]) -> list[Summary]:
     return list(await asyncio.gather(*map(live, scenarios)))
 
 
-def _rows(lives: list[Summary], simulations: list[Summary]) -> Iterator[tuple[str, str, str, str]]:
+def _rows(lives: list[RunSummary], simulations: list[RunSummary]) -> Iterator[tuple[str, str, str, str]]:
     for measure in MEASURES:
         samples = [[getattr(one, measure) for one in world] for world in (lives, simulations)]
         if None in samples[0] + samples[1]:

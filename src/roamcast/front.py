@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from roamcast.analysis.run import Run
-from roamcast.analysis.summary import Summary, summarise
+from roamcast.analysis.summary import RunSummary, summarise
 from roamcast.campaign.define import experiment as experiments
 from roamcast.campaign.define.experiment import Experiment, load_experiment
 from roamcast.campaign.define.plan import plan
@@ -56,7 +56,7 @@ class SimulatedRun(Run):
     """A run that was simulated here."""
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> RunSummary:
         """Delivery, cost and delay, as `roamcast run` prints them."""
         return summarise(self)
 

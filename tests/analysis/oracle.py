@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from roamcast.analysis.summary import SentTotals, Summary
+from roamcast.analysis.summary import RunSummary, SentTotals
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.text import parse_filter
@@ -51,7 +51,7 @@ class Pair(NamedTuple):
 
 def summarise(
     facts: Mapping[str, pa.Table], warmup: float, *, duration: float | None = None, cooldown: float = 0.0
-) -> Summary:
+) -> RunSummary:
     """The summary of a run; times are in s. Without a duration, `airtime_share` is None, and there is no cooldown."""
     start = round(warmup * SECOND)
     span = warmup, math.inf if duration is None else duration - cooldown
@@ -66,7 +66,7 @@ def summarise(
     wanted = Counter(pair.event for pair in expected)
     reached = Counter(pair.event for pair in first)
     pairs = len(first)
-    return Summary(
+    return RunSummary(
         events=sum(time >= start for time in _columns(facts, "publish", "time")[0]),
         events_wanted=len(wanted),
         pairs_expected=len(expected),

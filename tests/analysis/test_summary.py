@@ -15,21 +15,23 @@ from analysis.runs import LINKS, price, real, small_runs, typed
 from examples import examples
 from pipeline.measured import MS, Run, S, tables
 from roamcast.analysis import summary as production
-from roamcast.analysis.summary import SentTotals, Summary
+from roamcast.analysis.summary import RunSummary, SentTotals
 from roamcast.facts.schema import TABLES
 
-Summarise = Callable[..., Summary]
+Summarise = Callable[..., RunSummary]
 Facts = Mapping[str, pa.Table]
 
 
-def by_measures(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> Summary:
+def by_measures(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> RunSummary:
     return production.summarise(Run("r", facts, simulated=duration, warmup=warmup).in_memory())
 
 
-def by_sweep(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> Summary:
+def by_sweep(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> RunSummary:
     found = oracle.summarise(facts, warmup, duration=duration)
     sent = tuple(SentTotals(**dataclasses.asdict(one)) for one in found.sent)
-    return Summary(**{field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"sent": sent})
+    return RunSummary(
+        **{field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"sent": sent}
+    )
 
 
 @pytest.fixture(params=[by_measures, by_sweep], ids=["production", "oracle"])
@@ -44,7 +46,7 @@ def series(second: int, kind: str, packets: int = 0, bits: int = 0, airtime: int
 
 def of_events(
     summarise: Summarise, subscribe: list[tuple[Any, ...]], published: dict[int, int], **more: list[tuple[Any, ...]]
-) -> Summary:
+) -> RunSummary:
     """Events without attributes, by id, published by node 0 at those times."""
     publish = [(time, 0, event, "t", 50) for event, time in published.items()]
     said = [typed(event, "t") for event in published]
@@ -73,7 +75,7 @@ def test_everything_of_a_small_run(summarise: Summarise) -> None:
         ],
         note=[(0, "duplicate", 2), (1, "duplicate", 3), (1, "dropped", 1)],
     )
-    assert summarise(facts, 4.5, 9) == Summary(
+    assert summarise(facts, 4.5, 9) == RunSummary(
         events=3,
         events_wanted=3,
         pairs_expected=5,  # 11: both; 12: one, at 20; 13: both

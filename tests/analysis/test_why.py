@@ -15,7 +15,7 @@ from facts.rows import complete
 from roamcast.analysis.run import Run
 from roamcast.analysis.why.causes import MEANING, NEAREST, Cause
 from roamcast.analysis.why.missed import missed
-from roamcast.analysis.why.record import Record
+from roamcast.analysis.why.record import RunRecord
 from roamcast.analysis.why.text import brief, paragraph, rows
 from roamcast.analysis.why.wishes import explain
 from roamcast.facts.schema import TABLES, tables_of
@@ -49,7 +49,7 @@ RELAYED = (1, 1 * S + 9000, 1 * S + 11000, 1, None, "data", 0, EVENT, 1, 264)
 """Node 1's own transmission."""
 
 
-def record(**rows: Sequence[tuple[Any, ...]]) -> Record:
+def record(**rows: Sequence[tuple[Any, ...]]) -> RunRecord:
     """The line, with those tables instead of its own."""
     every = {**LINE, **rows}
     tables = {name: schema.empty_table() for name, schema in TABLES.items()}
@@ -59,10 +59,10 @@ def record(**rows: Sequence[tuple[Any, ...]]) -> Record:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, ALL[name], strict=True)]
         tables[name] = pa.Table.from_arrays(arrays, schema=ALL[name])
     raw: dict[str, Any] = {"nodes": 3, "duration": 10, "radio": {"propagation": "links"}, "links": {}}
-    return Record(Run.over(tables, check(raw, "by hand", Path())))
+    return RunRecord(Run.over(tables, check(raw, "by hand", Path())))
 
 
-def cause_of(made: Record, node: int = 2) -> Cause | None:
+def cause_of(made: RunRecord, node: int = 2) -> Cause | None:
     told = explain(made, EVENT, node)
     assert told.cause is None or MEANING[told.cause] in paragraph(made, told)
     return told.cause
@@ -343,14 +343,14 @@ LINKED: dict[str, Any] = {
 }
 
 
-def simulated(**changes: Any) -> Record:  # noqa: ANN401  # parts of a scenario
+def simulated(**changes: Any) -> RunRecord:  # noqa: ANN401  # parts of a scenario
     scenario: Scenario = check({**LINKED, **changes}, "a test", Path())
     sink = MemorySink()
     run(scenario, sink, make_core=reference.Core)
-    return Record(Run.over(sink.tables(), scenario))
+    return RunRecord(Run.over(sink.tables(), scenario))
 
 
-def causes(made: Record) -> set[Cause]:
+def causes(made: RunRecord) -> set[Cause]:
     found = missed(made)
     assert found.explanations, "nothing was missed"
     for one in found.explanations:
@@ -562,7 +562,7 @@ ENTRY = Entry("quiet", "passes nothing on", Flooding, Quiet, (Data,))
     scenario = check({**LINKED, "protocol": {"name": "quiet.py:ENTRY"}}, "a test", tmp_path)
     sink = MemorySink()
     run(scenario, sink, folder=tmp_path, make_core=reference.Core)
-    assert causes(Record(Run.over(sink.tables(), scenario))) == {Cause.SILENT}
+    assert causes(RunRecord(Run.over(sink.tables(), scenario))) == {Cause.SILENT}
 
 
 def test_a_cache_of_one() -> None:
@@ -614,6 +614,6 @@ def test_every_decision_of_our_protocols_is_recorded(protocol: str, cooldown: fl
     )
     sink = MemorySink()
     run(scenario, sink)
-    found = causes(Record(Run.over(sink.tables(), scenario)))
+    found = causes(RunRecord(Run.over(sink.tables(), scenario)))
     assert found
     assert not found & {Cause.SILENT, Cause.NOT_RECORDED}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.measured import Run, write_campaign
-from roamcast.analysis.measures.catalogue import Catalogue
+from roamcast.analysis.measures.catalogue import MeasureCatalogue
 from roamcast.campaign.folder import values
 from roamcast.campaign.folder.schemas import RUN_MEASURES_ARROW
 
@@ -19,8 +19,8 @@ Values = Mapping[tuple[str, str], float | None]
 
 
 @pytest.fixture(autouse=True)
-def known_measures(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
-    fresh = Catalogue()
+def known_measures(monkeypatch: pytest.MonkeyPatch) -> MeasureCatalogue:
+    fresh = MeasureCatalogue()
     monkeypatch.setattr(values, "CATALOGUE", fresh)
     return fresh
 
@@ -102,7 +102,7 @@ def test_the_code_of_a_measure_is_all_that_it_imports() -> None:
 def test_an_edited_file_is_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     codes: list[str] = []
     for source in ("return 1.0", "return 2.0", "return 1.0"):
-        fresh = Catalogue()
+        fresh = MeasureCatalogue()
         monkeypatch.setattr(values, "CATALOGUE", fresh)
         file = tmp_path / f"{len(codes)}" / "mine.py"
         file.parent.mkdir()

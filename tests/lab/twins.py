@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.oracle import summarise
-from roamcast.analysis.summary import Summary
+from roamcast.analysis.summary import RunSummary
 from roamcast.facts.sinks import MemorySink
 from roamcast.lab.lab import LabReport, run_lab
 from roamcast.sim.core import reference
@@ -71,5 +71,5 @@ def delivered(facts: Facts) -> set[tuple[int, int, int]]:
     return set(zip(*columns, strict=True))
 
 
-def summary(facts: Facts) -> Summary:
+def summary(facts: Facts) -> RunSummary:
     return summarise(facts, 0.0)

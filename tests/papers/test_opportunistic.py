@@ -10,7 +10,7 @@ import pytest
 
 from analysis.runs import slow, values_of
 from roamcast import papers
-from roamcast.analysis.measures.catalogue import Catalogue
+from roamcast.analysis.measures.catalogue import MeasureCatalogue
 from roamcast.campaign.define.experiment import Experiment, check_measures
 from roamcast.campaign.define.identity import canonical_hash
 from roamcast.campaign.define.plan import plan
@@ -37,7 +37,7 @@ READINGS = ("literal", "suspended", "suspended, long stays")
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Experiment]:
-    catalogue = Catalogue()  # of its own: measures of files stay in it
+    catalogue = MeasureCatalogue()  # of its own: measures of files stay in it
     found = {
         one.name: dataclasses.replace(
             one,

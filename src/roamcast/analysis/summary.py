@@ -41,7 +41,7 @@ class SentTotals:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """What is undefined, such as a mean of nothing, is None. Times are in seconds."""
 
     events: int
@@ -92,7 +92,7 @@ class Summary:
         return asdict(self)
 
 
-def summarise(run: Run) -> Summary:
+def summarise(run: Run) -> RunSummary:
     """The summary of a run."""
     found, values, rows, sent = pairs(run), delivery(run), totals(run), _sent(run)
     costs, carried = ([one for one in sent if not one.background], [one for one in sent if one.carrier])
@@ -100,7 +100,7 @@ def summarise(run: Run) -> Summary:
     delivered = int(found.reached.sum())
     deliveries, different = _deliveries(run)
     whole = max(0.0, run.stop / SECOND - math.ceil(run.start / SECOND))
-    return Summary(
+    return RunSummary(
         events=int(values["events"] or 0),
         events_wanted=len(np.unique(found.expected.event)),
         pairs_expected=len(found.delay),

@@ -33,8 +33,8 @@ def explore_papers(
         cost = campaigns.cost()
         if cost.hours > MOST_HOURS:
             raise RoamcastError(
-                f"the readings of {name} would take {cost.hours:.1f} CPU hours; at most {MOST_HOURS:g} are allowed: name "
-                "fewer seeds or settings in its file"
+                f"the readings of {name} would take {cost.hours:.1f} CPU hours; at most {MOST_HOURS:g} are allowed: "
+                "name fewer seeds or settings in its file"
             )
         if planning:
             _print_plan(campaigns, cost, as_json)

@@ -18,7 +18,7 @@ import click
 from roamcast.analysis import context_truth
 from roamcast.analysis.measures.contexts import truth, with_contexts
 from roamcast.analysis.run import Run
-from roamcast.analysis.summary import Summary, summarise
+from roamcast.analysis.summary import RunSummary, summarise
 from roamcast.campaign.folder.recorded import RUN_FILE, run_in, tables_in
 from roamcast.cli.completion import complete_fields
 from roamcast.cli.options import FILE, gathered
@@ -103,7 +103,7 @@ class FinishedRun(NamedTuple):
     """A run whose folder is complete."""
 
     scenario: Scenario
-    summary: Summary
+    summary: RunSummary
     contexts: context_truth.ContextCounts | None
     record: dict[str, Any]
     """The content of `run.json`."""
@@ -146,7 +146,7 @@ def versions(*packages: str) -> dict[str, str]:
     return {"roamcast": importlib.metadata.version("roamcast"), "python": platform.python_version(), **others}
 
 
-def _results(run: Run, summary: Summary, contexts: context_truth.ContextCounts | None) -> dict[str, Any]:
+def _results(run: Run, summary: RunSummary, contexts: context_truth.ContextCounts | None) -> dict[str, Any]:
     """The results of `run.json`, each saying what decides whether a pair counts: filters alone, or contexts too."""
     return {
         "summary": {"by_filters_alone": with_contexts(run), **summary.as_dict()},

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from roamcast.analysis import context_truth
-from roamcast.analysis.summary import Summary
+from roamcast.analysis.summary import RunSummary
 from roamcast.cli.screen import plain_console, table
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.scenario import ending
 from roamcast.sim.scenario.scenario import Scenario
 
 
-def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.ContextCounts | None = None) -> None:
+def show_summary(checked: Scenario, summary: RunSummary, contexts: context_truth.ContextCounts | None = None) -> None:
     console = plain_console()
     title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
     title += f", with {checked.cooldown:g} s of cooldown" * (checked.cooldown > 0)
@@ -32,7 +32,7 @@ def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Co
         console.print(f"warning: {text}", soft_wrap=True)
 
 
-def warnings(checked: Scenario, summary: Summary) -> Iterator[str]:
+def warnings(checked: Scenario, summary: RunSummary) -> Iterator[str]:
     """What to know before believing the numbers."""
     if text := ending.warning(checked, summary.delay_p95):
         yield text
@@ -48,7 +48,7 @@ def _contextual(contexts: context_truth.ContextCounts | None) -> Iterator[tuple[
     yield "by filters alone:", ""
 
 
-def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
+def _measures(summary: RunSummary) -> Iterator[tuple[str, str]]:
     carriers = ", ".join(kind.kind for kind in summary.sent if kind.carrier) or ABSENT
     percentiles = (summary.delay_p50, summary.delay_p95, summary.delay_p99)
     yield "delivery", _percent(summary.delivery)

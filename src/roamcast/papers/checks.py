@@ -25,7 +25,7 @@ from roamcast.papers.claims import Check, Term
 from roamcast.papers.conditions import INF, Band, Condition
 from roamcast.papers.reached import common, reached, reaches, typical
 from roamcast.papers.terms import ClaimedCurves, Crossing
-from roamcast.statistics.curves import BySeed, Missing, Point
+from roamcast.statistics.curves import BySeed, CurvePoint, Missing
 from roamcast.statistics.evidence import UNBOUNDED, Bounds, Chosen, Evidence, Sample, ShareOfRise
 from roamcast.statistics.intervals import LEVEL, Estimate
 
@@ -88,7 +88,7 @@ def _level(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]
         yield CheckedNumber(point.place, _sample(check, point.values, _SHARE), condition, _plain)
 
 
-def _surely_above(check: Check, point: Point, value: float) -> bool:
+def _surely_above(check: Check, point: CurvePoint, value: float) -> bool:
     return _sample(check, point.values).interval(LEVEL).low > value
 
 
@@ -131,7 +131,10 @@ def _range(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]
 
 
 def _farthest(
-    check: Check, points: Sequence[Point], relative: bool, shown: Callable[[Point, Point], Callable[[Estimate], str]]
+    check: Check,
+    points: Sequence[CurvePoint],
+    relative: bool,
+    shown: Callable[[CurvePoint, CurvePoint], Callable[[Estimate], str]],
 ) -> CheckedNumber:
     pairs, samples = [], []
     plain = not relative and check.than is None
@@ -167,7 +170,7 @@ def _steep(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]
     yield CheckedNumber(place, found, condition, lambda found: f"{_percent(found, signed=False)} of the rise", "%")
 
 
-def _several(check: Check, curves: ClaimedCurves) -> list[Point]:
+def _several(check: Check, curves: ClaimedCurves) -> list[CurvePoint]:
     points = [] if check.of.reaching or check.of.at == "best" else curves.points(check.of)
     if len(points) < 2:
         raise Missing("a curve of one point has no course")
@@ -233,18 +236,18 @@ def _versus(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str
             yield f"{left.place}: {problem}" if left.place else str(problem)
 
 
-def _opposite(check: Check, curves: ClaimedCurves, left: Point | Crossing) -> Point | Crossing | None:
+def _opposite(check: Check, curves: ClaimedCurves, left: CurvePoint | Crossing) -> CurvePoint | Crossing | None:
     assert check.than is not None
-    right = curves.opposite(check.of, left if isinstance(left, Point) else left.values[0], check.than)
-    if isinstance(right, Crossing) and isinstance(right.target, Point) and not reaches(right):
+    right = curves.opposite(check.of, left if isinstance(left, CurvePoint) else left.values[0], check.than)
+    if isinstance(right, Crossing) and isinstance(right.target, CurvePoint) and not reaches(right):
         return None  # it never reaches the left's level: nothing to compare with
     return right
 
 
-def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, place: str) -> CheckedNumber:
+def _compare(check: Check, left: CurvePoint | Crossing, right: CurvePoint | Crossing, place: str) -> CheckedNumber:
     relative = _COMPARISONS[check.kind].is_relative(check)
     found: Evidence
-    if isinstance(left, Point) and isinstance(right, Point):
+    if isinstance(left, CurvePoint) and isinstance(right, CurvePoint):
         found = _compared(check, left, right, relative)
     else:
         found = reached(check, left, right, check.floor if relative else None)
@@ -252,7 +255,7 @@ def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, plac
 
 
 def _difference_found(
-    check: Check, place: str, found: Evidence, left: Point | Crossing, right: Point | Crossing
+    check: Check, place: str, found: Evidence, left: CurvePoint | Crossing, right: CurvePoint | Crossing
 ) -> CheckedNumber:
     comparison = _COMPARISONS[check.kind]
     relative = comparison.is_relative(check)
@@ -286,11 +289,11 @@ def _best(check: Check, curves: ClaimedCurves, than: Term) -> CheckedNumber:
     return _difference_found(check, f"{left.place} against {right.place}", found, left, right)
 
 
-def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
+def _difference(check: Check, left: CurvePoint, right: CurvePoint, relative: bool) -> BySeed:
     return left.relative_to(right, check.floor) if relative else left.minus(right)
 
 
-def _compared(check: Check, left: Point, right: Point, relative: bool) -> Sample:
+def _compared(check: Check, left: CurvePoint, right: CurvePoint, relative: bool) -> Sample:
     same_measure = check.than is None or check.than.measure == check.of.measure
     bounds = _DIFFERENCE if same_measure and not relative else UNBOUNDED
     return _sample(check, _difference(check, left, right, relative), bounds)
@@ -322,7 +325,7 @@ def _course(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str
     yield CheckedNumber(f"{first.place} to {last.place}", found, condition, _by(first, last), "%")
 
 
-def _gaps(check: Check, curves: ClaimedCurves, relative: bool) -> list[Point]:
+def _gaps(check: Check, curves: ClaimedCurves, relative: bool) -> list[CurvePoint]:
     """The difference from `than`, at every point of `of` that has a counterpart."""
     assert check.than is not None
     gaps = []
@@ -331,11 +334,11 @@ def _gaps(check: Check, curves: ClaimedCurves, relative: bool) -> list[Point]:
         if isinstance(right, Crossing):
             raise Missing("a course is not compared with where a curve reaches a value")
         if right is not None:
-            gaps.append(Point(left.number, left.axes, _difference(check, left, right, relative), left.place))
+            gaps.append(CurvePoint(left.number, left.axes, _difference(check, left, right, relative), left.place))
     return gaps
 
 
-def _two_or_more(gaps: list[Point]) -> list[Point]:
+def _two_or_more(gaps: list[CurvePoint]) -> list[CurvePoint]:
     if len(gaps) < 2:
         raise Missing("fewer than two points to compare at")
     return gaps
@@ -382,11 +385,11 @@ def _percent(found: Estimate, signed: bool = True) -> str:
     return f"{mean} % ({_NO_INTERVAL if found.half == INF else f'{low} to {high} %'})"
 
 
-def _against(left: Point | Crossing, right: Point | Crossing, relative: bool) -> Callable[[Estimate], str]:
+def _against(left: CurvePoint | Crossing, right: CurvePoint | Crossing, relative: bool) -> Callable[[Estimate], str]:
     means = f"{show(typical(left))} against {show(typical(right))}"
     return lambda found: f"{means}, {_percent(found) if relative else _plain(found, signed=True)}"
 
 
-def _by(first: Point, last: Point) -> Callable[[Estimate], str]:
+def _by(first: CurvePoint, last: CurvePoint) -> Callable[[Estimate], str]:
     means = " to ".join(f"{show(100 * gap.mean, signed=True)} %" for gap in (first, last))
     return lambda found: f"from {means}, by {_percent(found)}"

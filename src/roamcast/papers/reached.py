@@ -11,11 +11,13 @@ import numpy as np
 from roamcast.papers.claims import Check
 from roamcast.papers.terms import Crossing
 from roamcast.statistics.bootstrap import Array, crossing, plain, weights
-from roamcast.statistics.curves import Missing, Point
+from roamcast.statistics.curves import CurvePoint, Missing
 from roamcast.statistics.evidence import Drawn, Evidence, Sample
 
 
-def reached(check: Check, left: Point | Crossing, right: Point | Crossing | None, floor: float | None) -> Evidence:
+def reached(
+    check: Check, left: CurvePoint | Crossing, right: CurvePoint | Crossing | None, floor: float | None
+) -> Evidence:
     """The left side, or its difference from the right; with a floor, relative to the right, if that is not below it."""
     sides = [left] if right is None else [left, right]
     seeds = common([point for side in sides for point in _involved(side)])
@@ -48,12 +50,12 @@ def _never(check: Check) -> str:
     return f"{term.variant} in {term.experiment} never comes up to a {term.reaching.measure}{of}"
 
 
-def _at_place(side: Point | Crossing, seeds: Sequence[int], drawn: Array) -> Array:
+def _at_place(side: CurvePoint | Crossing, seeds: Sequence[int], drawn: Array) -> Array:
     """The values by draw and by seed."""
-    if isinstance(side, Point):
+    if isinstance(side, CurvePoint):
         return _column(side, seeds)[np.newaxis, :]
     target = side.target
-    wanted = _column(target, seeds) if isinstance(target, Point) else np.full(len(seeds), target)
+    wanted = _column(target, seeds) if isinstance(target, CurvePoint) else np.full(len(seeds), target)
     levels = np.column_stack([_column(point, seeds) for point in side.levels])
     return crossing(drawn, levels, np.column_stack([_column(point, seeds) for point in side.values]), wanted)
 
@@ -64,24 +66,24 @@ def reaches(side: Crossing) -> bool:
     return bool(seeds) and not np.isnan(_at_place(side, seeds, plain(len(seeds)))).any()
 
 
-def _involved(side: Point | Crossing) -> list[Point]:
-    if isinstance(side, Point):
+def _involved(side: CurvePoint | Crossing) -> list[CurvePoint]:
+    if isinstance(side, CurvePoint):
         return [side]
-    return [*side.values, *side.levels, *([side.target] if isinstance(side.target, Point) else [])]
+    return [*side.values, *side.levels, *([side.target] if isinstance(side.target, CurvePoint) else [])]
 
 
-def common(points: Sequence[Point]) -> list[int]:
+def common(points: Sequence[CurvePoint]) -> list[int]:
     """The seeds that all points have."""
     return sorted(set.intersection(*(set(point.values) for point in points)))
 
 
-def _column(point: Point, seeds: Sequence[int]) -> Array:
+def _column(point: CurvePoint, seeds: Sequence[int]) -> Array:
     return np.array([point.values[seed] for seed in seeds])
 
 
-def typical(side: Point | Crossing) -> float:
+def typical(side: CurvePoint | Crossing) -> float:
     """The mean, at the place found from the means."""
-    if isinstance(side, Point):
+    if isinstance(side, CurvePoint):
         return side.mean
     seeds = common(_involved(side))
     return float(_at_place(side, seeds, plain(len(seeds))).mean())

@@ -7,18 +7,18 @@ value, all candidates are given.
 from dataclasses import dataclass
 
 from roamcast.papers.claims import Term
-from roamcast.statistics.curves import Curves, Missing, Point, place_name
+from roamcast.statistics.curves import CurvePoint, Curves, Missing, place_name
 
 
 @dataclass(frozen=True)
 class Crossing:
     """The place on a curve where another measure first reaches a value."""
 
-    values: list[Point]
+    values: list[CurvePoint]
     """The curve."""
-    levels: list[Point]
+    levels: list[CurvePoint]
     """The other measure at the same points."""
-    target: float | Point
+    target: float | CurvePoint
     """The value, or the point that has it: the same measure of the term on the left of a comparison."""
     place: str
 
@@ -26,7 +26,7 @@ class Crossing:
 class ClaimedCurves(Curves):
     """Curves that can be asked for the terms of a claim."""
 
-    def points(self, term: Term) -> list[Point]:
+    def points(self, term: Term) -> list[CurvePoint]:
         """The points that a term refers to, in the order of the axis; for the best, all candidates."""
         points = self._curve(term, term.measure)
         match term.at:
@@ -42,14 +42,14 @@ class ClaimedCurves(Curves):
                     raise Missing(f"{term.variant} in {term.experiment} has no point {place_name(axes)}")
                 return chosen
 
-    def beside(self, term: Term, point: Point, measure: str) -> Point:
+    def beside(self, term: Term, point: CurvePoint, measure: str) -> CurvePoint:
         """Another measure at a point of a term's curve."""
         for other in self._curve(term, measure):
             if other.number == point.number:
                 return other
         raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured at {point.place}")
 
-    def opposite(self, of: Term, left: Point, than: Term) -> Point | Crossing | None:
+    def opposite(self, of: Term, left: CurvePoint, than: Term) -> CurvePoint | Crossing | None:
         """What a point of `of` is compared with; None if there is nothing."""
         if than.reaching is not None:
             if than.reaching.value is not None:
@@ -62,7 +62,7 @@ class ClaimedCurves(Curves):
             return points[0]
         return next((point for point in points if point.axes == left.axes), None)
 
-    def crossing(self, term: Term, level: Point | None = None, place: str = "") -> Crossing:
+    def crossing(self, term: Term, level: CurvePoint | None = None, place: str = "") -> Crossing:
         """The place of a term that is defined by what it reaches: a value, or the level of another curve."""
         reaching = term.reaching
         assert reaching is not None
@@ -73,7 +73,7 @@ class ClaimedCurves(Curves):
         assert reaching.value is not None
         return Crossing(values, levels, reaching.value, f"where {reaching.measure} = {reaching.value:.3g}")
 
-    def _curve(self, term: Term, measure: str) -> list[Point]:
+    def _curve(self, term: Term, measure: str) -> list[CurvePoint]:
         points = self.curves.get((term.experiment, term.variant, measure))
         if points is None:
             raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured")

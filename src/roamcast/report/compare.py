@@ -23,7 +23,7 @@ from typing import Any, Final
 from roamcast.analysis.measures.measure import Measure
 from roamcast.report.source import SummaryRow, key
 from roamcast.statistics.contrast import Contrast, level_of
-from roamcast.statistics.curves import BySeed, Curves, Point
+from roamcast.statistics.curves import BySeed, CurvePoint, Curves
 from roamcast.statistics.intervals import Estimate
 
 CLOSE: Final = 0.05
@@ -205,7 +205,7 @@ def _best(first: Standing, cost: Standing | None) -> Best:
     return Best(first.place, None, left)
 
 
-def _values(sides: Mapping[str, Sequence[Point]], axes: tuple[str, ...], place: Place) -> dict[str, BySeed]:
+def _values(sides: Mapping[str, Sequence[CurvePoint]], axes: tuple[str, ...], place: Place) -> dict[str, BySeed]:
     """The values at a place by variant. A level line, which has no axes, meets every place."""
     found = {}
     for name, points in sides.items():

@@ -34,7 +34,7 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A place on a curve, with a value by seed."""
 
     number: int
@@ -57,11 +57,11 @@ class Point:
             raise Missing("no seed has a value")
         return math.fsum(self.values.values()) / len(self.values)
 
-    def minus(self, other: "Point") -> BySeed:
+    def minus(self, other: "CurvePoint") -> BySeed:
         """The difference, for the seeds that both have."""
         return {seed: value - other.values[seed] for seed, value in self.values.items() if seed in other.values}
 
-    def relative_to(self, other: "Point", floor: float = -math.inf) -> BySeed:
+    def relative_to(self, other: "CurvePoint", floor: float = -math.inf) -> BySeed:
         """The difference relative to the other, for seeds where that is neither 0 nor below the floor."""
         bases = {seed: base for seed, base in other.values.items() if base and base >= floor}
         return {seed: part / bases[seed] for seed, part in self.minus(other).items() if seed in bases}
@@ -78,12 +78,12 @@ class Curves:
                 curve.setdefault(row["point"], (row["axes"], {}))[1][row["seed"]] = row["value"]
         self.curves = {key: _points(curve) for key, curve in raw.items()}
 
-    def along(self, experiment: str, variant: str, measure: str) -> list[Point]:
+    def along(self, experiment: str, variant: str, measure: str) -> list[CurvePoint]:
         """Every point of a curve that has a value, in order."""
         return self.curves.get((experiment, variant, measure), [])
 
 
-def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[Point]:
+def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[CurvePoint]:
     """The points in order; the name of a place has only the axes on which points differ."""
     axes = {number: json.loads(text) for number, (text, _) in sorted(curve.items())}
     widest = max(len(values) for values in axes.values())
@@ -91,7 +91,7 @@ def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[Point]:
         places = {number: place_name(dict(list(values.items())[:width])) for number, values in axes.items()}
         if width and len(set(places.values())) == len(axes):
             break
-    return [Point(number, values, curve[number][1], places[number]) for number, values in axes.items()]
+    return [CurvePoint(number, values, curve[number][1], places[number]) for number, values in axes.items()]
 
 
 def place_name(axes: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import roamcast
 from pipeline.measured import Run, S, tables
-from roamcast.analysis.measures.catalogue import CATALOGUE, FAMILIES, Catalogue
+from roamcast.analysis.measures.catalogue import CATALOGUE, FAMILIES, MeasureCatalogue
 from roamcast.analysis.measures.causes import causes
 from roamcast.analysis.measures.measure import (
     Family,
@@ -102,7 +102,7 @@ def test_a_group_stands_for_its_members() -> None:
 
 
 def test_a_deadline_makes_measures_of_its_own_once() -> None:
-    known = Catalogue()
+    known = MeasureCatalogue()
     known.within(7)
     known.within(7.0)
     known.within(600)  # is there already
@@ -114,7 +114,7 @@ def test_a_deadline_makes_measures_of_its_own_once() -> None:
 def test_the_table_of_the_documentation_is_made_from_the_declarations() -> None:
     made = runpy.run_path(str(PAGE.parent / "measures" / "make.py"))["page"]()
     assert (PAGE.parent / "measures" / "table.md").read_text(encoding="utf-8") == made, "run docs/measures/make.py"
-    assert set(re.findall(r"^\| `(\w+)`", made, re.MULTILINE)) == set(Catalogue())
+    assert set(re.findall(r"^\| `(\w+)`", made, re.MULTILINE)) == set(MeasureCatalogue())
 
 
 # --- Functions as measures ------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_the_example_of_the_page_is_a_measure(installed: Installed) -> None:
     header, declared = block.strip().splitlines()
     assert header == '[project.entry-points."roamcast.measures"]'
     name, value = declared.split(" = ")
-    known = Catalogue([entry(json.loads(value), name)])
+    known = MeasureCatalogue([entry(json.loads(value), name)])
     assert set(known) == {*CATALOGUE, "busiest"}
     assert known["busiest"].description == "Share of the time that the busiest node spends sending"
     counted = [(0, "data", 0, 1, 1, S, *[0] * 6), (0, "ack", 0, 1, 1, S, *[0] * 6), (1, "data", 0, 1, 1, S, *[0] * 6)]
@@ -203,7 +203,7 @@ def test_the_example_of_the_page_is_a_measure(installed: Installed) -> None:
 
 def test_the_other_examples_of_the_page_are_measures_too(installed: Installed) -> None:
     installed("our_measures", "".join(page_blocks("python")))
-    known = Catalogue([entry(f"our_measures:{name}", name) for name in ("busy", "ways", "OF_THE_MOST")])
+    known = MeasureCatalogue([entry(f"our_measures:{name}", name) for name in ("busy", "ways", "OF_THE_MOST")])
     assert set(known) - set(CATALOGUE) == {"busy", "hops_least", "hops_most", "of_the_most"}
     assert isinstance(known.way("of_the_most"), OverAllRuns)
     facts = tables(
@@ -227,7 +227,7 @@ def test_a_measure_is_tried_on_a_run_without_a_campaign() -> None:
 
 def test_a_measure_of_a_file_is_known_by_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def late(run):\n    return 1.0\n")
-    known = Catalogue()
+    known = MeasureCatalogue()
     assert known.names(["delivery", "mine.py:late"], tmp_path, "e.toml") == ("delivery", "late")
     assert known.names(["mine.py:late"], tmp_path, "e.toml") == ("late",)
     assert "late" in known
@@ -240,11 +240,11 @@ def test_a_measure_of_a_file_is_known_by_its_own_name(tmp_path: Path) -> None:
 def test_what_cannot_be_a_measure_is_refused(installed: Installed, tmp_path: Path) -> None:
     installed("bad_measures", "NUMBER = 7\ndef delivery(run):\n    return 1.0\n")
     with pytest.raises(RoamcastError, match=r"bad_measures:NUMBER of roamcast.measures is 7, not a measure"):
-        Catalogue([entry("bad_measures:NUMBER")])
+        MeasureCatalogue([entry("bad_measures:NUMBER")])
     with pytest.raises(RoamcastError, match=r"bad_measures:delivery .* 'delivery' is the name of another"):
-        Catalogue([entry("bad_measures:delivery")])
+        MeasureCatalogue([entry("bad_measures:delivery")])
     with pytest.raises(RoamcastError, match=r"e.toml: measure 'bad_measures.py:NUMBER' is 7, not a measure"):
-        Catalogue().names(["bad_measures.py:NUMBER"], tmp_path, "e.toml")
+        MeasureCatalogue().names(["bad_measures.py:NUMBER"], tmp_path, "e.toml")
 
 
 def test_our_own_families_have_different_names() -> None:

@@ -8,7 +8,7 @@ from analysis.oracle import summarise
 from analysis.runs import LINKS, real, values_of
 from pipeline.measured import Run
 from roamcast.analysis.measures.topology import graph, widths
-from roamcast.analysis.summary import Summary
+from roamcast.analysis.summary import RunSummary
 
 SAME = {
     "delivery": "delivery",
@@ -39,7 +39,7 @@ def runs() -> dict[str, Run]:
     return {run.name: run for run in every}
 
 
-def shares(summary: Summary) -> dict[str, float]:
+def shares(summary: RunSummary) -> dict[str, float]:
     meant = summary.receptions + sum(summary.losses.values())
     names = {"collision": "lost_collision", "half_duplex": "lost_half_duplex", "random_loss": "lost_random"}
     return {names.get(reason, reason): count / meant for reason, count in summary.losses.items()}

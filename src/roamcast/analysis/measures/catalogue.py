@@ -64,7 +64,7 @@ Way = Family | Pooled | OverAllRuns
 """How a measure gets its values."""
 
 
-class Catalogue:
+class MeasureCatalogue:
     """The measures that are known: what each is, and how it gets its values."""
 
     def __init__(self, outside: Iterable[EntryPoint] = ()) -> None:
@@ -132,4 +132,4 @@ class Catalogue:
         return chosen
 
 
-CATALOGUE: Final = Catalogue(entry_points(group=GROUP))
+CATALOGUE: Final = MeasureCatalogue(entry_points(group=GROUP))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from roamcast.analysis.why.explain import Lost
-from roamcast.analysis.why.record import Record, SentFrame, at
+from roamcast.analysis.why.record import RunRecord, SentFrame, at
 
 
 class OtherFrame(NamedTuple):
@@ -20,7 +20,7 @@ class OtherFrame(NamedTuple):
     """From its sender to the receiver, m; None with links."""
 
 
-def heard_beside(record: Record, lost: Lost) -> list[OtherFrame]:
+def heard_beside(record: RunRecord, lost: Lost) -> list[OtherFrame]:
     """The frames that were on the air at the receiver while the lost one was, the nearest first."""
     found = []
     for frame in record.on_air(lost.frame):
@@ -30,7 +30,7 @@ def heard_beside(record: Record, lost: Lost) -> list[OtherFrame]:
     return sorted(found, key=lambda heard: (heard.distance or 0.0, heard.frame.number))
 
 
-def _interferes(record: Record, frame: SentFrame, node: int, distance: float | None) -> bool:
+def _interferes(record: RunRecord, frame: SentFrame, node: int, distance: float | None) -> bool:
     radio = record.run.scenario.radio
     if distance is not None and record.reach is not None:
         ranges = record.reach.by_node(record.run.nodes, "possible")

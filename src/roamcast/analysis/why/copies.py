@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from roamcast.analysis.why.record import NOBODY, PublishedEvent, Record, SentFrame
+from roamcast.analysis.why.record import NOBODY, PublishedEvent, RunRecord, SentFrame
 
 _WITHOUT_IT = ("given up", "cache full")
 """What a node may decide about an event that it never had whole."""
@@ -31,7 +31,7 @@ class Copy(NamedTuple):
     """In which frame; `NOBODY`."""
 
 
-def copies(record: Record, published: PublishedEvent, frames: list[SentFrame]) -> dict[int, Copy]:
+def copies(record: RunRecord, published: PublishedEvent, frames: list[SentFrame]) -> dict[int, Copy]:
     """By node, in the order of time; `frames` are those that carry the event."""
     event = published.event
     had: dict[int, int] = {published.node: published.time}
@@ -63,7 +63,7 @@ def _earlier(had: dict[int, int], node: int, time: int) -> None:
     had[node] = min(time, had.get(node, time))
 
 
-def _arrivals(record: Record, frames: list[SentFrame]) -> dict[int, tuple[int, int, int]]:
+def _arrivals(record: RunRecord, frames: list[SentFrame]) -> dict[int, tuple[int, int, int]]:
     """By node: when a message was there whole for the first time, from whom, and its last frame."""
     if not frames:
         return {}

@@ -18,7 +18,7 @@ import numpy as np
 from roamcast.analysis.possible import NEVER
 from roamcast.analysis.why.causes import DECISIONS, LOSSES, NEAREST, Cause
 from roamcast.analysis.why.copies import Copy, copies
-from roamcast.analysis.why.record import NOBODY, BrokerDecision, PublishedEvent, Record, SentFrame
+from roamcast.analysis.why.record import NOBODY, BrokerDecision, PublishedEvent, RunRecord, SentFrame
 from roamcast.analysis.why.ways import Gap, gaps_at, gaps_over_time
 
 
@@ -64,7 +64,7 @@ class Explanation:
 class Explainer:
     """Explains pairs of one run. What an event's pairs share is worked out once for each event."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: RunRecord) -> None:
         self.record = record
         self._event: int | None = None
 

@@ -13,7 +13,7 @@ from roamcast.analysis import context_truth
 from roamcast.analysis.pairs import expected as expected_pairs
 from roamcast.analysis.why.causes import Cause
 from roamcast.analysis.why.explain import Explainer, Explanation
-from roamcast.analysis.why.record import Record
+from roamcast.analysis.why.record import RunRecord
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Missed:
         return not any(one.cause is Cause.NOT_RECORDED for one in self.explanations)
 
 
-def expected(record: Record) -> list[tuple[int, int]]:
+def expected(record: RunRecord) -> list[tuple[int, int]]:
     """(event, node): several subscriptions of one node are one, since they get the event together or not at all."""
     run = record.run
     if context_truth.has_contexts(record.tables):
@@ -48,7 +48,7 @@ def expected(record: Record) -> list[tuple[int, int]]:
     return sorted(remote, key=lambda pair: (record.published[pair[0]].time, pair))
 
 
-def missed(record: Record) -> Missed:
+def missed(record: RunRecord) -> Missed:
     """Every pair that was expected and not delivered."""
     explainer, pairs = Explainer(record), expected(record)
     lacking = [(event, node) for event, node in pairs if node not in record.delivered.get(event, {})]

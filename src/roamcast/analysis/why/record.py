@@ -57,7 +57,7 @@ class SentFrame(NamedTuple):
     size: int
 
 
-class Record:
+class RunRecord:
     """A run's facts."""
 
     def __init__(self, run: Run) -> None:
@@ -276,9 +276,9 @@ class Record:
 
 
 @once
-def record(run: Run) -> Record:
+def record(run: Run) -> RunRecord:
     """A run's facts, prepared to explain why an event did not arrive."""
-    return Record(run)
+    return RunRecord(run)
 
 
 def at(contacts: Contacts, time: int) -> Bools:

@@ -6,7 +6,7 @@ from roamcast.analysis.terms import FOR_EVER
 from roamcast.analysis.why.air import heard_beside
 from roamcast.analysis.why.causes import MEANING, Cause
 from roamcast.analysis.why.explain import Attempt, Explanation, Lost
-from roamcast.analysis.why.record import NOBODY, Record
+from roamcast.analysis.why.record import NOBODY, RunRecord
 from roamcast.analysis.why.ways import hops_between
 from roamcast.analysis.why.wishes import wishes
 from roamcast.content.event import event_name
@@ -26,7 +26,7 @@ def span(time: int) -> str:
     return f"{time / SECOND:.3f} s" if time >= SECOND else f"{time / 1e6:.3f} ms"
 
 
-def paragraph(record: Record, told: Explanation) -> str:
+def paragraph(record: RunRecord, told: Explanation) -> str:
     """All that is known about the pair, in a few sentences."""
     published, node = told.published, told.node
     sentences = [f"Node {published.node} published event {event_name(published.event)} at {clock(published.time)}."]
@@ -41,12 +41,12 @@ def paragraph(record: Record, told: Explanation) -> str:
     return " ".join(sentences)
 
 
-def brief(record: Record, told: Explanation) -> str:
+def brief(record: RunRecord, told: Explanation) -> str:
     """Why it was missed, for a reader who knows the event and the node."""
     return " ".join([_way(record, told), *_failed(record, told)])
 
 
-def subscribed(record: Record, event: int, node: int) -> str:
+def subscribed(record: RunRecord, event: int, node: int) -> str:
     """Whether the node wanted the event then."""
     time, matching = record.published[event].time, wishes(record, event, node)
     if in_force := [wish for wish in matching if wish.in_force_at(time)]:
@@ -73,7 +73,7 @@ def _delivered(told: Explanation) -> Iterator[str]:
         yield f"By contacts alone it could have been there {least} after publication."
 
 
-def _way(record: Record, told: Explanation) -> str:
+def _way(record: RunRecord, told: Explanation) -> str:
     published = told.published
     if record.contacts is None:
         return "Whether a path was there is not known: the movement was not recorded."
@@ -87,7 +87,7 @@ def _way(record: Record, told: Explanation) -> str:
     return f"{gone}No path led there at that moment; one over time did, {later} after publication."
 
 
-def _failed(record: Record, told: Explanation) -> Iterator[str]:
+def _failed(record: RunRecord, told: Explanation) -> Iterator[str]:
     cause = told.cause
     assert cause is not None
     if cause is Cause.TREE_BROKEN:
@@ -108,7 +108,7 @@ def _failed(record: Record, told: Explanation) -> Iterator[str]:
     yield f"Cause: {cause}: {MEANING[cause]}."
 
 
-def _attempt(record: Record, one: Attempt) -> str:
+def _attempt(record: RunRecord, one: Attempt) -> str:
     holder, following = one.gap
     if one.cause is Cause.RUN_ENDED and (one.sent or one.decided is None or one.decided.decision != "forwarded"):
         return f"Node {holder} had it since {clock(one.had)}, and node {following} had not got it when the run ended."
@@ -131,7 +131,7 @@ def _attempt(record: Record, one: Attempt) -> str:
     return f"Node {holder} had it since {clock(one.had)}; node {following} got no copy from it."
 
 
-def _loss(record: Record, lost: Lost) -> str:
+def _loss(record: RunRecord, lost: Lost) -> str:
     if lost.outcome == "random_loss":
         return " by chance"
     beside = heard_beside(record, lost)
@@ -150,12 +150,12 @@ def _loss(record: Record, lost: Lost) -> str:
     return f" in a collision with {_listed(frames)}"
 
 
-def _far(record: Record, one: Attempt) -> str:
+def _far(record: RunRecord, one: Attempt) -> str:
     distance = record.distance(one.gap.holder, one.gap.next, one.sent[0].start)
     return "" if distance is None else f", {distance:.0f} m away"
 
 
-def _tree(record: Record, told: Explanation) -> str:
+def _tree(record: RunRecord, told: Explanation) -> str:
     rows: dict[int, tuple[str, int | None]] = {}
     for time, node, change, parent in record.rows("tree", "time", "node", "change", "parent"):
         if time <= told.published.time:
@@ -166,7 +166,7 @@ def _tree(record: Record, told: Explanation) -> str:
     return f"Then node {told.node} had {above} (last change: {change}), and {links}."
 
 
-def _domains(record: Record, told: Explanation) -> Iterator[str]:
+def _domains(record: RunRecord, told: Explanation) -> Iterator[str]:
     rows = record.rows("match", "event", "subscriber", "step", "holds")
     refused = [
         step for event, node, step, holds in rows if (event, node) == (told.published.event, told.node) and not holds
@@ -175,7 +175,7 @@ def _domains(record: Record, told: Explanation) -> Iterator[str]:
         yield f"The {refused[-1]} did not hold."
 
 
-def _remedy(record: Record, told: Explanation) -> Iterator[str]:
+def _remedy(record: RunRecord, told: Explanation) -> Iterator[str]:
     settled = (Cause.NOT_SUBSCRIBED, Cause.NO_PATH, Cause.NO_PATH_THEN, Cause.AWAY, Cause.TREE_BROKEN)
     if record.missing and told.cause not in settled:
         yield f"To know more, record it: roamcast run … {' '.join(f'--set {field}=true' for field in record.missing)}."
@@ -186,7 +186,7 @@ def _listed(names: list[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def rows(record: Record, told: Explanation) -> Iterator[tuple[str, ...]]:
+def rows(record: RunRecord, told: Explanation) -> Iterator[tuple[str, ...]]:
     """One for each gap, under `HEAD`."""
     for one in told.attempts:
         decided = "–" if one.decided is None else one.decided.decision
@@ -195,7 +195,7 @@ def rows(record: Record, told: Explanation) -> Iterator[tuple[str, ...]]:
         yield str(one.gap.holder), clock(one.had), decided, sent, str(one.gap.next), lost or str(one.cause)
 
 
-def _beside(record: Record, lost: Lost) -> str:
+def _beside(record: RunRecord, lost: Lost) -> str:
     if lost.outcome != "collision":
         return ""
     senders = [str(heard.frame.sender) for heard in heard_beside(record, lost)]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.analysis.run import Run
-from roamcast.analysis.why.record import Record, record
+from roamcast.analysis.why.record import RunRecord, record
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE, arrow_says, check_version, read_table
 from roamcast.campaign.folder.schemas import OK
 from roamcast.campaign.folder.stored import Stored
@@ -72,7 +72,7 @@ class RecordedRun:
         return table.drop_columns(["run"]) if self.id is not None else table
 
     @cached_property
-    def record(self) -> Record:
+    def record(self) -> RunRecord:
         """The facts, ready for questions of why."""
         return record(self.run)
 

@@ -10,7 +10,7 @@ from roamcast.analysis.possible import NEVER
 from roamcast.analysis.terms import terms_of
 from roamcast.analysis.why.causes import MEANING, Cause
 from roamcast.analysis.why.missed import expected, missed
-from roamcast.analysis.why.record import Record
+from roamcast.analysis.why.record import RunRecord
 from roamcast.analysis.why.text import brief
 from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.content.event import event_name
@@ -113,7 +113,7 @@ def _add_pairs(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int])
     return {"causes": [[str(cause), MEANING[cause]] for cause in _CAUSES], "why": told}
 
 
-def _possible(record: Record, event: int, node: int) -> float:
+def _possible(record: RunRecord, event: int, node: int) -> float:
     """The earliest time at which the event could have arrived, s; infinite: never, or not known."""
     times = record.earliest(event)
     return math.inf if times is None or times[node] == NEVER else float(times[node]) / SECOND
