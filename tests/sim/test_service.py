@@ -46,14 +46,14 @@ def test_calls_wait_for_the_cpu_in_their_order_and_effects_follow_the_work() -> 
         assert cpu.spent == 10
         cpu.then(lambda: effects.append(f"{name} ends"))
 
-    cpu.call(5, work, "first")
-    cpu.call(5, work, "second")
-    cpu.call(12, work, "third")
+    cpu.call(work, 5, "first")
+    cpu.call(work, 5, "second")
+    cpu.call(work, 12, "third")
     assert served == [("first", 5)]
     agenda.run()
     assert served == [("first", 5), ("second", 15), ("third", 25)]
     assert effects == ["first begins", "first ends", "second begins", "second ends", "third begins", "third ends"]
-    cpu.call(50, work, "after a rest")
+    cpu.call(work, 50, "after a rest")
     assert served[-1] == ("after a rest", 50)
 
 

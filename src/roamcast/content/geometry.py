@@ -97,6 +97,19 @@ def meetings(start: Point, end: Point, a: Point, b: Point) -> tuple[float, ...]:
     return (abs(before) / (abs(before) + abs(after)),)
 
 
+def crossing(start: Point, end: Point, least: Point, greatest: Point) -> Interval | None:
+    """The part of a movement that lies in the rectangle between two corners; None if it misses the rectangle."""
+    begin, finish = WHOLE
+    for a, b, low, high in zip(start, end, least, greatest, strict=True):
+        if a == b:
+            if not low <= a <= high:
+                return None
+            continue
+        at_low, at_high = (low - a) / (b - a), (high - a) / (b - a)
+        begin, finish = max(begin, min(at_low, at_high)), min(finish, max(at_low, at_high))
+    return (begin, finish) if begin <= finish else None
+
+
 def position(start: Point, end: Point, p: Point) -> float:
     """The parameter, within 0..1, at which a movement comes nearest to p."""
     dx, dy = end[0] - start[0], end[1] - start[1]

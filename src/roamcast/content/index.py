@@ -263,23 +263,32 @@ class FilterIndex(Generic[K]):
         that takes more than the effort."""
         present = self._present(event)
         self._match = match = self._match + 1
-        if effort is not None and self._may_exceed(effort, present):
-            return self._matched_within(effort, present)
-
+        if effort is not None and not self._may_exceed(effort, present):
+            effort = None
         found: set[int] = set()
         for table, values in present.items():
+            if effort is not None:
+                effort.spend(table.effort(values))
             for access in table.satisfied(values):
                 for second, group in access.groups.items():
+                    if effort is not None:
+                        effort.spend(1 + len(group))
                     if second.verified_in != match:
+                        own = present.get(second.table, ())
+                        if effort is not None:
+                            effort.spend(_tests(own) or 1)
                         second.verified_in = match
-                        second.held = second.table.holds(second, present.get(second.table, ()))
+                        second.held = second.table.holds(second, own)
                     if not second.held:
                         continue
                     for filed in group:
                         for entry in filed.others:
                             if entry.verified_in != match:
+                                own = present.get(entry.table, ())
+                                if effort is not None:
+                                    effort.spend(_tests(own) or 1)
                                 entry.verified_in = match
-                                entry.held = entry.table.holds(entry, present.get(entry.table, ()))
+                                entry.held = entry.table.holds(entry, own)
                             if not entry.held:
                                 break
                         else:
@@ -292,36 +301,6 @@ class FilterIndex(Generic[K]):
             return False
         tests = sum([table.holders * _tests(values) for table, values in present.items()])
         return tests + self._holders >= effort.left
-
-    def _matched_within(self, effort: Effort, present: dict[_ConstraintTable, list[Any]]) -> list[K]:
-        """The same, every test counted."""
-        match, found = self._match, set[int]()
-        tests = {table: _tests(values) for table, values in present.items()}
-        for table, values in present.items():
-            effort.spend(table.effort(values))
-            for access in table.satisfied(values):
-                for second, group in access.groups.items():
-                    effort.spend(1 + len(group))
-                    if not self._holds(second, match, present, tests, effort):
-                        continue
-                    for filed in group:
-                        if all(self._holds(entry, match, present, tests, effort) for entry in filed.others):
-                            found.add(filed.serial)
-        return [self._keys[serial] for serial in sorted(found)]
-
-    def _holds(
-        self,
-        entry: _SharedConstraint,
-        match: int,
-        present: dict[_ConstraintTable, list[Any]],
-        tests: dict[_ConstraintTable, int],
-        effort: Effort,
-    ) -> bool:
-        if entry.verified_in != match:
-            effort.spend(tests.get(entry.table, 1))
-            entry.verified_in = match
-            entry.held = entry.table.holds(entry, present.get(entry.table, ()))
-        return entry.held
 
     def _present(self, event: Event) -> dict[_ConstraintTable, list[Any]]:
         """The tables that the event has values for, with those values."""

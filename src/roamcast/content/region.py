@@ -23,6 +23,7 @@ from roamcast.content.geometry import (
     WHOLE,
     Interval,
     Point,
+    crossing,
     distance_to_segment,
     is_simple,
     meetings,
@@ -130,16 +131,8 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
 
         A touch counts, as an interval of length 0; one at a corner may be lost to rounding.
         """
-        begin, finish = WHOLE
-        for axis, low, high in ((0, self.x0, self.x1), (1, self.y0, self.y1)):
-            step = end[axis] - start[axis]
-            if step == 0:
-                if not low <= start[axis] <= high:
-                    return ()
-                continue
-            at_low, at_high = (low - start[axis]) / step, (high - start[axis]) / step
-            begin, finish = max(begin, min(at_low, at_high)), min(finish, max(at_low, at_high))
-        return ((begin, finish),) if begin <= finish else ()
+        crossed = crossing(start, end, (self.x0, self.y0), (self.x1, self.y1))
+        return () if crossed is None else (crossed,)
 
 
 class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):

@@ -14,21 +14,24 @@ Without `[service]`, computing takes no time, and nothing in this file runs.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.event import Event, EventId, Scalar
-from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Handle, Node, Port, Time, Work
-from roamcast.protocols.facts import Decided, Fact
-from roamcast.protocols.messages import Bulk, Message
+from roamcast.protocols.messages import Message
 from roamcast.units import seconds
 
 MAX_TIME: Final = 60.0
+
+_CALLS: Final = ("start", "publish", "subscribe", "unsubscribe", "timer")
+_FATES: Final = ("receive", "receive_bulk", "left", "dropped", "unreachable")
+"""What a host asks a broker to do, and what it tells it about messages."""
+_EFFECTS: Final = ("broadcast_bulk", "deliver", "record", "decide")
+"""What a broker does to the world, beside sending messages, whose delay grows."""
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,7 +70,7 @@ class Cpu:
     def spend(self, work: Work) -> None:
         self.spent += self._times[work]
 
-    def call(self, now: Time, call: Call, *arguments: Any) -> None:  # noqa: ANN401  # as the call takes them
+    def call(self, call: Call, now: Time, *arguments: Any) -> None:  # noqa: ANN401  # as the call takes them
         """Serves a call at once if the CPU is idle, else when all earlier calls are done."""
         if self._waiting:
             self._waiting.append((call, arguments))
@@ -77,12 +80,12 @@ class Cpu:
         else:
             self._serve(now, call, arguments)
 
-    def then(self, action: Callable[[], None]) -> None:
+    def then(self, action: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401  # as the action takes them
         """Performs an action after the time spent so far."""
         if self.spent:
-            self._plan(self._now + self.spent, lambda _: action())
+            self._plan(self._now + self.spent, lambda _: action(*arguments))
         else:
-            action()
+            action(*arguments)
 
     def _serve(self, now: Time, call: Call, arguments: tuple[Any, ...]) -> None:
         self._now, self.spent = now, 0
@@ -109,65 +112,33 @@ class Cpus:
     def broker(self, node: Node, port: Port, make: Callable[[Port], Broker[Any]]) -> Broker[Any]:
         """A broker whose calls wait for the node's CPU, and whose port calls follow its work."""
         cpu = self._cpus[node]
-        return ServedBroker(make(ServedPort(port, cpu)), cpu)
+        return cast(Broker[Any], ServedBroker(make(cast(Port, ServedPort(port, cpu))), cpu))
 
 
-class ServedBroker(Broker[Any]):
-    """A broker behind a CPU."""
+class ServedBroker:
+    """A broker whose calls wait for a CPU; everything else is the broker's own."""
 
     def __init__(self, broker: Broker[Any], cpu: Cpu) -> None:
         self._broker = broker
-        self._call = cpu.call
-        self.node, self.params, self.port, self.rng = broker.node, broker.params, broker.port, broker.rng
-        self.local = broker.local
-        self.block = broker.block
+        for name in (*_CALLS, *_FATES):
+            setattr(self, name, partial(cpu.call, getattr(broker, name)))
 
-    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
-        self._call(now, self._broker.start, kept)
-
-    def publish(self, now: Time, publication: Publication) -> None:
-        self._call(now, self._broker.publish, publication)
-
-    def receive(self, now: Time, sender: Node, message: Message) -> None:
-        self._call(now, self._broker.receive, sender, message)
-
-    def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
-        self._call(now, self._broker.receive_bulk, sender, bulk, received)
-
-    def subscribe(self, now: Time, subscription: Subscription) -> None:
-        self._call(now, self._broker.subscribe, subscription)
-
-    def unsubscribe(self, now: Time, subscription_id: int) -> None:
-        self._call(now, self._broker.unsubscribe, subscription_id)
-
-    def left(self, now: Time, message: Message | Bulk) -> None:
-        self._call(now, self._broker.left, message)
-
-    def dropped(self, now: Time, message: Message | Bulk) -> None:
-        self._call(now, self._broker.dropped, message)
-
-    def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        self._call(now, self._broker.unreachable, to, message)
-
-    def timer(self, now: Time, key: Hashable) -> None:
-        self._call(now, self._broker.timer, key)
-
-    def tables(self) -> dict[str, int]:
-        return self._broker.tables()
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as the broker has it
+        return getattr(self._broker, name)
 
 
 class ServedPort:
-    """A port whose calls take effect when the work before them is done."""
+    """A port whose calls take effect when the work before them is done; those that change nothing do so at once."""
 
     def __init__(self, port: Port, cpu: Cpu) -> None:
         self._port = port
         self._cpu = cpu
         self.spend = cpu.spend
-        self.withdraw = port.withdraw
-        self.set_timer = port.set_timer
-        self.note = port.note
-        self.keep = port.keep
-        self.forget = port.forget
+        for name in _EFFECTS:
+            setattr(self, name, partial(cpu.then, getattr(port, name)))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # as the port has it
+        return getattr(self._port, name)
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
         return self._port.broadcast(message, delay + self._cpu.spent)
@@ -175,29 +146,5 @@ class ServedPort:
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._port.unicast(to, message, delay + self._cpu.spent)
 
-    def broadcast_bulk(self, bulk: Bulk) -> None:
-        self._cpu.then(partial(self._port.broadcast_bulk, bulk))
-
-    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
-        self._cpu.then(partial(self._port.deliver, event, subscriptions, hops, via))
-
-    def record(self, fact: Fact) -> None:
-        self._cpu.then(partial(self._port.record, fact))
-
-    def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
-        self._cpu.then(partial(self._port.decide, event, decision, to))
-
-    def authentic(self, event: Event) -> bool:
-        return self._port.authentic(event)
-
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Ignored: a copy waits for the CPU like anything else."""
-
-    def overheard(self, neighbour: Node) -> Time | None:
-        return self._port.overheard(neighbour)
-
-    def here(self, now: Time) -> tuple[float, float] | None:
-        return self._port.here(now)
-
-    def attributes(self, now: Time) -> Mapping[str, Scalar]:
-        return self._port.attributes(now)

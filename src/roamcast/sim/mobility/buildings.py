@@ -21,6 +21,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
+from roamcast.content.geometry import crossing
 from roamcast.sim.mobility.base import (
     Area,
     Bounds,
@@ -68,15 +69,8 @@ class Building(NamedTuple):
 
     def part_of_way(self, origin: Point, goal: Point) -> tuple[float, float] | None:
         """The part of the way that leads through the building, as two fractions of it; None if it does not."""
-        enter, leave = 0.0, 1.0
-        for low, size, a, b in zip((self.x, self.y), (self.width, self.height), origin, goal, strict=True):
-            if a == b:
-                if not low <= a <= low + size:
-                    return None
-                continue
-            near, far = sorted(((low - a) / (b - a), (low + size - a) / (b - a)))
-            enter, leave = max(enter, near), min(leave, far)
-        return (enter, leave) if enter < leave else None
+        part = crossing(origin, goal, (self.x, self.y), (self.x + self.width, self.y + self.height))
+        return part if part is not None and part[0] < part[1] else None
 
 
 class Buildings(Model, tag="buildings", frozen=True, kw_only=True):
