@@ -113,7 +113,9 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
 
     def distance(self, x: float, y: float) -> float:
         """How far the point is from the region; 0 inside."""
-        return math.hypot(max(self.x0 - x, 0.0, x - self.x1), max(self.y0 - y, 0.0, y - self.y1))
+        dx = self.x0 - x if x < self.x0 else x - self.x1 if x > self.x1 else 0.0
+        dy = self.y0 - y if y < self.y0 else y - self.y1 if y > self.y1 else 0.0
+        return math.hypot(dx, dy)
 
     def enlarged(self, by: float) -> "Rectangle":
         """A region that contains every point within that distance: a rectangle, so more at the corners."""

@@ -26,19 +26,20 @@ class Costs:
         self._facts = facts
         self._kinds = kinds
         self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
-        self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
+        self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind; what was written
         self._before_cooldown: Sequence[Sequence[list[int]]] | None = None
 
     def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
         """Charges `messages` messages, and what was spent on them, to their cause."""
         if self._before_cooldown is not None and self._kinds[kind][1] != DATA_ROLE:
             return
-        for account in (
-            self._by_cause.setdefault((node, kind, cause), [0] * _ACCOUNT),
-            self._in_all.setdefault((node, kind), [0] * _ACCOUNT),
-        ):
-            for place, amount in enumerate((messages, *spent)):
-                account[place] += amount
+        account = self._by_cause.get((node, kind, cause))
+        if account is None:
+            self._by_cause[node, kind, cause] = [messages, *spent]
+            return
+        account[0] += messages
+        for place, amount in enumerate(spent, 1):
+            account[place] += amount
 
     def cool_down(self, totals: Sequence[Sequence[list[int]]]) -> None:
         """From now on, only messages that carry events count; `totals` are the core's until now."""
@@ -51,6 +52,9 @@ class Costs:
     def _write_causes(self) -> None:
         for (node, kind, cause), spent in self._by_cause.items():
             self._facts.add("transmit", node, *self._kinds[kind], cause, *spent, *_NOT_BY_CAUSE)
+            in_all = self._in_all.setdefault((node, kind), [0] * _ACCOUNT)
+            for place, amount in enumerate(spent):
+                in_all[place] += amount
         self._by_cause.clear()
 
     def write_totals(self, totals: Sequence[Sequence[list[int]]]) -> None:

@@ -39,7 +39,10 @@ from roamcast.sim.schedule import Priority, Schedule
 from roamcast.sim.service import Cpus
 from roamcast.units import SECOND
 
+# By their own names: looking a member up in its enumeration takes longer than most of what is done with it.
 _FIRST, _SILENT = Copies.FIRST, Copies.SILENT
+_ACT, _TIMER = Priority.ACT, Priority.TIMER
+_BROADCAST, _REACHED, _DELIVERED, _FINISHED = Upcall.BROADCAST, Upcall.REACHED, Upcall.DELIVERED, Upcall.FINISHED
 
 _WALL: Final = 1_700_000_000_000
 """Time 0 in ms since 1970, for signatures: they take as many bytes as on a device."""
@@ -175,16 +178,16 @@ class World:
         self._plan_next_act()
         for broker in self.brokers:
             broker.start(0, {})
-        core, agenda, broadcast, reached = self.core, self._agenda.items, Upcall.BROADCAST, Upcall.REACHED
+        core, agenda = self.core, self._agenda.items
         while True:
             until = agenda[0][0]
             upcall = core.advance(until if until < end else end)
             self.now = core.now
             if core.over:
                 self._messages.finish_all(core.over)
-            if upcall is broadcast:
+            if upcall is _BROADCAST:
                 self._arrived_everywhere()
-            elif upcall is reached:
+            elif upcall is _REACHED:
                 if self.now >= end:
                     break
                 self._work()
@@ -199,11 +202,11 @@ class World:
         agenda, now, doing, away = self._agenda.items, self.now, self._doing, self._absences.away
         while agenda[0][0] <= now:
             _, priority, _, node, data = heapq.heappop(agenda)
-            if away and node in away and priority >= Priority.ACT:
+            if away and node in away and priority >= _ACT:
                 self._absences.put_off(node, priority, doing[priority], data)
             else:
                 doing[priority](node, data)
-            if priority is Priority.ACT:
+            if priority is _ACT:
                 self._plan_next_act()
 
     def _second(self, _node: int, on_time: OnTime | None) -> None:
@@ -361,18 +364,18 @@ class World:
 
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
-        if upcall is Upcall.DELIVERED:
+        if upcall is _DELIVERED:
             message = self._messages.message(handle)
             assert isinstance(message, Message)
             assert self._kinds[type(message)] not in self._followed, "only broadcasts are kept from a broker"
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
+        elif upcall is _FINISHED:
+            self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
             assert isinstance(message, Message)
             self._charge(sender, message)
             self._absences.when_there(sender, self._unreachable, sender, self._messages.addressee(handle), message)
-        elif upcall is Upcall.FINISHED:
-            self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.GONE:
             sent = self._messages.finish(handle)
             if self.core.spent[0]:
@@ -416,7 +419,8 @@ class World:
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         if at <= self.now:
             self._count_at_once()
-        self._plan(max(at, self.now), Priority.TIMER, node, key)
+            at = self.now
+        self._plan(at, _TIMER, node, key)
 
     def _count_at_once(self) -> None:
         """Refuses a protocol that sets timers for now or earlier without end: the run would never go on."""

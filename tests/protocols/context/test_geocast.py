@@ -82,7 +82,7 @@ class Plane:
     @property
     def inside(self) -> list[int]:
         """Who got it as one of those it is for."""
-        return sorted(node for node, heard in self.heard if heard is Heard.INSIDE)
+        return sorted(node for node, heard in self.heard if heard == "inside")
 
     @property
     def senders(self) -> list[int]:
@@ -124,7 +124,7 @@ def test_who_is_farther_from_the_region_than_the_sender_does_nothing() -> None:
     plane.send(0, Circle(150, 0, 10))
     plane.run()
     assert plane.senders == [0, 2]
-    assert (1, Heard.OUTSIDE) in plane.heard
+    assert (1, "outside") in plane.heard
 
 
 def test_inside_the_region_everybody_passes_it_on_once() -> None:

@@ -26,7 +26,6 @@ from roamcast.content.context.rules import (
     check_relevance,
 )
 from roamcast.content.event import EventId
-from roamcast.content.geometry import Point
 from roamcast.content.structure import Decoder, Limits
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import ContentError
@@ -34,7 +33,7 @@ from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.context.digests import Digests
 from roamcast.protocols.context.domains import Domains
 from roamcast.protocols.context.facts import Holding, Match
-from roamcast.protocols.context.geocast import Heard, LocalMinimum, Routed
+from roamcast.protocols.context.geocast import LocalMinimum, Routed
 from roamcast.protocols.context.host import Host
 from roamcast.protocols.context.matching import Matching
 from roamcast.protocols.context.messages import (
@@ -56,10 +55,11 @@ from roamcast.protocols.context.messages import (
 from roamcast.protocols.context.neighbours import BEACON, BeaconClock
 from roamcast.protocols.context.own import Own
 from roamcast.protocols.context.params import ContextParams
+from roamcast.protocols.context.presence import Presence
 from roamcast.protocols.context.reachability import is_safe
 from roamcast.protocols.context.tables import target
 from roamcast.protocols.entry import Entry
-from roamcast.protocols.messages import LONGEST, MAX_HOPS, Message
+from roamcast.protocols.messages import LONGEST, Message
 from roamcast.units import seconds
 
 _CHECK: Final = "check"
@@ -80,7 +80,8 @@ class ContextBroker(Broker[ContextParams]):
         self._refresh = seconds(params.refresh)
         self._check_interval = seconds(params.check)
         self.linger = seconds(params.grace)
-        self._host = Host(node, params, port, rng, self.local)
+        self._host = host = Host(node, params, port, rng, self.local)
+        self._geocast, self._around = host.geocast, host.around
         self._domains = Domains(self._host)
         self._matching = Matching(self._host, self._domains, self._check_soon)
         self._digests = Digests(self._host, self._matching)
@@ -89,7 +90,7 @@ class ContextBroker(Broker[ContextParams]):
 
     def _beacon_clock(self, now: Time) -> BeaconClock:
         interval = seconds(self.params.interval)
-        return BeaconClock(lambda: self._host.varied(interval), self._host.geocast, now)
+        return BeaconClock(lambda: self._host.varied(interval), self._geocast, now)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
@@ -160,7 +161,7 @@ class ContextBroker(Broker[ContextParams]):
                 subscription=own.what.id,
                 version=self._host.serial(now),
             )
-            self._host.geocast.send(now, message)
+            self._geocast.send(now, message)
 
     def holds(self, event_id: EventId) -> bool:
         return event_id in self._matching.events.held or event_id in self._domains.own_events
@@ -193,7 +194,7 @@ class ContextBroker(Broker[ContextParams]):
         kind = Published if first else EventRefresh
         region = target(what.relevance, self._margin(first))
         self._digests.sent(item.key)
-        self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
+        self._geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
     def _issue_subscription(self, now: Time, own: Own[Subscription]) -> SubscriptionItem:
@@ -206,39 +207,42 @@ class ContextBroker(Broker[ContextParams]):
         region = target(what.interest, self._margin(first))
         self._digests.sent(item.key)
         message = kind(presence=self._host.whereabouts.presence(now), region=region, item=item)
-        self._host.geocast.send(now, message, self._host.random_wait())  # many applications may start at one time
+        self._geocast.send(now, message, self._host.random_wait())  # many applications may start at one time
         return item
 
     # --- From the air -----------------------------------------------------------------------------------------------
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         # The hot path of a run: a message heard again must cost next to nothing.
-        kind, host = type(message), self._host
-        if kind in _ACTIONS:
-            assert isinstance(message, Routed)
-            heard = host.geocast.hear(now, message)
-            if host.around.hear(now, sender, message.presence):
+        if isinstance(message, Routed):
+            heard = self._geocast.hear(now, message)
+            if self._around.hear(now, sender, message.presence):
                 self._digests.watch(now, sender, message.presence)
-            if heard is not Heard.COPY:
-                self._matching.begin()
-                _ACTIONS[kind](self, now, message, heard is Heard.INSIDE)
-        elif isinstance(message, Beacon | Digest):
-            if host.around.hear(now, sender, message.presence):
-                self._digests.watch(now, sender, message.presence)
-            if isinstance(message, Digest):
-                self._matching.begin()
-                self._digests.hear(now, message)
+            if heard != "copy":
+                _ACTIONS[type(message)](self, now, message, heard == "inside")
+        elif isinstance(message, Beacon):
+            self._hear_presence(now, sender, message.presence)
+        elif isinstance(message, Digest):
+            self._hear_presence(now, sender, message.presence)
+            self._matching.begin()
+            self._digests.hear(now, message)
+
+    def _hear_presence(self, now: Time, sender: Node, presence: Presence) -> None:
+        if self._around.hear(now, sender, presence):
+            self._digests.watch(now, sender, presence)
 
     # The node that a message names takes it wherever it is; others only if they are in its region.
 
     def _hear_published(self, now: Time, message: Published, inside: bool) -> None:
         self._digests.sent(message.item.key)
         if inside and message.item.publisher != self.node:
-            self._matching.take_event(now, message.item, _hops(message), "event")
+            self._matching.begin()
+            self._matching.take_event(now, message.item, message.next_hops, "event")
 
     def _hear_subscribed(self, now: Time, message: Subscribed, inside: bool) -> None:
         self._digests.sent(message.item.key)
         if inside and message.item.subscriber != self.node:
+            self._matching.begin()
             self._matching.take_subscription(now, message.item)
 
     def _hear_withdrawal(self, now: Time, message: Withdrawal, inside: bool) -> None:
@@ -247,7 +251,7 @@ class ContextBroker(Broker[ContextParams]):
 
     def _hear_matched(self, now: Time, message: Matched, inside: bool) -> None:
         if message.subscriber == self.node:
-            self._domains.hear_match(now, message, _hops(message))
+            self._domains.hear_match(now, message, message.next_hops)
 
     def _hear_request(self, now: Time, message: Request, inside: bool) -> None:
         if message.publisher == self.node:
@@ -265,7 +269,7 @@ class ContextBroker(Broker[ContextParams]):
     # --- Timers -----------------------------------------------------------------------------------------------------
 
     def timer(self, now: Time, key: Hashable) -> None:
-        if self._host.geocast.timer(now, key):
+        if self._geocast.timer(now, key):
             return
         if key == BEACON:
             self._beacon(now)
@@ -283,7 +287,7 @@ class ContextBroker(Broker[ContextParams]):
             self.port.broadcast(digest)
 
     def _beacon(self, now: Time) -> None:
-        self._host.around.expire(now)
+        self._around.expire(now)
         if self._clock.is_due(now):
             self.port.broadcast(Beacon(self._host.whereabouts.presence(now)))
             self._clock.spoke(now)
@@ -310,33 +314,33 @@ class ContextBroker(Broker[ContextParams]):
 
     def _refresh_own(self, now: Time) -> list[Time]:
         """Returns when the next refreshes are due."""
-        here = self._host.whereabouts.here(now)
         for event in list(self._domains.own_events.values()):
             if event.expires + self.linger < now:
                 del self._domains.own_events[event.what.event.id]
                 if event.what.lifetime:
                     self.port.forget(f"{_KEPT}{event.what.event.id}")
-            elif self._is_due(now, here, event):
+            elif self._is_due(now, event):
                 self._matching.take_event(now, self._issue_event(now, event), 0, "local")
         for wanted in list(self._domains.own_subscriptions.values()):
             if wanted.expires + self.linger < now:
                 del self._domains.own_subscriptions[wanted.what.id]
                 self.local.remove(wanted.what.id)
                 self._matching.forget((self.node, wanted.what.id))
-            elif self._is_due(now, here, wanted):
+            elif self._is_due(now, wanted):
                 self._matching.take_subscription(now, self._issue_subscription(now, wanted))
-        events, subscriptions = self._domains.own_events.values(), self._domains.own_subscriptions.values()
-        return [
-            *(event.due for event in events if event.due > now),
-            *(wanted.due for wanted in subscriptions if wanted.due > now),
-        ]
+        dues = [event.due for event in self._domains.own_events.values()]
+        dues += [wanted.due for wanted in self._domains.own_subscriptions.values()]
+        return [due for due in dues if due > now]
 
-    def _is_due(self, now: Time, here: Point | None, own: Own[Publication] | Own[Subscription]) -> bool:
+    def _is_due(self, now: Time, own: Own[Publication] | Own[Subscription]) -> bool:
         if own.expires - now <= self._refresh // _LAST:
             return False
         if own.due <= now:
             return True
-        if here is None or not self._is_placed(now, own):
+        if not self._is_placed(now, own):
+            return False
+        here = self._host.whereabouts.here(now)
+        if here is None:
             return False
         return own.reach is None or not is_safe(here, own.reach, self.params.safe)
 
@@ -348,15 +352,11 @@ class ContextBroker(Broker[ContextParams]):
             "subscriptions held": len(self._matching.subscriptions),
             "own events": len(self._domains.own_events),
             "own subscriptions": len(self._domains.own_subscriptions),
-            "neighbours": len(self._host.around),
-            "seen": self._host.geocast.remembered,
-            "pending": len(self._host.geocast),
+            "neighbours": len(self._around),
+            "seen": self._geocast.remembered,
+            "pending": len(self._geocast),
             "queries": len(self._domains.queries),
         }
-
-
-def _hops(message: Routed) -> int:
-    return min(message.hops + 1, MAX_HOPS)
 
 
 _ACTIONS: Final[dict[type[Message], Callable[[ContextBroker, Time, Any, bool], None]]] = {

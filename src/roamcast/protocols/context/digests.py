@@ -37,16 +37,10 @@ class Digests:
 
     def watch(self, now: Time, node: Node, presence: Presence) -> None:
         """Schedules a digest if the neighbour has entered the region of an item held here."""
-        if (
-            not (self._matching.events.held or self._matching.subscriptions.held)
-            or presence.before is None
-            or not self._host.params.digests
-        ):
+        events, subscriptions = self._matching.events, self._matching.subscriptions
+        if not (events.placed or subscriptions.placed) or not self._host.params.digests:
             return
-        for key in (
-            *self._matching.events.entered(now, presence),
-            *self._matching.subscriptions.entered(now, presence),
-        ):
+        for key in (*events.entered(now, presence), *subscriptions.entered(now, presence)):
             last = self._entered.get((node, key))
             if last is not None and now - last < self._refresh:
                 continue

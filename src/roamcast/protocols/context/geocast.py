@@ -16,10 +16,10 @@ The paper (section 4) has "a custom implementation of a receiver-based geocast p
 waits, repetitions and the rule of suppression are ours.
 """
 
-import enum
 import random
 from collections.abc import Callable, Hashable
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import msgspec
 from msgspec import Meta
@@ -51,8 +51,8 @@ class LocalMinimum(Fact, frozen=True):
     """Distance from the region, m."""
 
 
-class Routed(Message, frozen=True, kw_only=True):
-    """A message to a region."""
+class Routed(Message, frozen=True, kw_only=True, dict=True):
+    """A message to a region. What all its receivers work out of it is worked out once (`dict`)."""
 
     longest: ClassVar[int | None] = 2**15  # a filter or a context of the greatest length, and attributes
 
@@ -63,22 +63,28 @@ class Routed(Message, frozen=True, kw_only=True):
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)] = 0
     """How many times it was transmitted before."""
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         """Identifies the message; all copies have the same key."""
         raise NotImplementedError
 
+    @cached_property
+    def distance(self) -> float:
+        """The sender's distance from the region."""
+        return _distance(self.region, self.presence.host.location)
+
     def onward(self, presence: Presence, waited: Time) -> Self:
         """The message as the next host sends it, `waited` after it arrived."""
-        return msgspec.structs.replace(self, presence=presence, hops=min(self.hops + 1, MAX_HOPS))
+        return msgspec.structs.replace(self, presence=presence, hops=self.next_hops)
+
+    @property
+    def next_hops(self) -> int:
+        """How many times it was transmitted, this copy included."""
+        return min(self.hops + 1, MAX_HOPS)
 
 
-class Heard(enum.Enum):
-    """What a message means to the host that hears it."""
-
-    COPY = "heard before"
-    OUTSIDE = "new, and for others"
-    INSIDE = "new, and for this host"
+Heard = Literal["copy", "outside", "inside"]
+"""What a message means to the host that hears it: heard before; new, and for others; or new, and for this host."""
 
 
 class Settings(NamedTuple):
@@ -144,7 +150,10 @@ class Geocast:
         return key in self._seen
 
     def _remember(self, key: Hashable) -> None:
-        put(self._seen, key, None, self._settings.window)
+        """Remembers a key that is new."""
+        self._seen[key] = None
+        if len(self._seen) > self._settings.window:
+            del self._seen[next(iter(self._seen))]
 
     # --- Sending ----------------------------------------------------------------------------------------------------
 
@@ -189,24 +198,25 @@ class Geocast:
         if key in self._seen:
             if key in self._pending:
                 self._hear_copy(key, message)
-            return Heard.COPY
+            return "copy"
         self._remember(key)
-        here, region = self._here(now), message.region
+        region = message.region
+        here = None if region is None else self._here(now)
         if region is None or (here is not None and region.contains(*here)):
             delay = round(self._rng.random() * self._settings.jitter)
             self._plan(now + delay, key, _Pending(message, now, _INSIDE))
-            return Heard.INSIDE
+            return "inside"
         if here is None:
             self._decide(message, "no route")
-            return Heard.OUTSIDE
-        mine, theirs = region.distance(*here), _distance(region, message.presence.host.location)
+            return "outside"
+        mine, theirs = region.distance(*here), message.distance
         if mine < theirs:
             progress = min((theirs - mine) / self._settings.reach, 1.0)
             delay = round((1 - progress) * self._settings.wait + self._rng.random() * self._settings.jitter)
             self._plan(now + delay, key, _Pending(message, now, mine))
         else:
             self._decide(message, "not chosen")
-        return Heard.OUTSIDE
+        return "outside"
 
     def _hear_copy(self, key: Hashable, copy: Routed) -> None:
         pending = self._pending[key]

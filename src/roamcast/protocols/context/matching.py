@@ -15,6 +15,7 @@ from roamcast.content.clauses import Effort, EffortSpent
 from roamcast.content.context.evaluate import holds
 from roamcast.content.context.expression import Context
 from roamcast.content.event import EventId
+from roamcast.content.geometry import Point
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.api import Time
 from roamcast.protocols.context.domains import Domains
@@ -41,6 +42,7 @@ class Matching:
         self._effort = Effort(EFFORT)
         self._checked = 0  # items that the last check got to, if it was cut short
         self._wanted: FilterIndex[Hashable] = FilterIndex()  # filters of the subscriptions held, by key
+        self._wanted_here: FilterIndex[Hashable] = FilterIndex()  # the same without those left to their subscribers
 
     def begin(self) -> None:
         """A call begins."""
@@ -70,7 +72,7 @@ class Matching:
 
     def drop(self, now: Time) -> None:
         """Drops what has expired, and what this host has left behind."""
-        here = self._host.whereabouts.here(now)
+        here = self._host.whereabouts.here(now) if self.events.placed or self.subscriptions.placed else None
         for key, expired in self.events.drop(now, here).items():
             assert isinstance(key, int)
             self._host.port.record(Holding(key, None, None, False))
@@ -90,14 +92,13 @@ class Matching:
                 return
             if held is not None:
                 held.inside = True
-            for key in self._wanted.match(item.event, self._effort) if len(self._wanted) else ():
+            wanted = self._wanted_here if item.relevance is None else self._wanted
+            for key in wanted.match(item.event, self._effort) if len(wanted) else ():
                 done += 1
                 if held is not None and done <= held.matched:
                     continue
                 wanting = self.subscriptions.get(key)
-                if wanting is None or wanting.expires < now or self._is_left_to_subscriber(item, wanting.item):
-                    continue
-                if not self._is_in(now, wanting.item.interest):
+                if wanting is None or wanting.expires < now or not self._is_in(now, wanting.item.interest):
                     continue
                 if self._match(now, item, wanting.item, hops, via):
                     ready.append(wanting.item.id)
@@ -125,7 +126,7 @@ class Matching:
                 done += 1
                 if held is not None and done <= held.matched:
                     continue
-                if event.expires < now or self._is_left_to_subscriber(event.item, item):
+                if event.expires < now or (event.item.relevance is None and self._is_left_to_subscriber(item)):
                     continue
                 self._effort.spend(1 + constraints * event.item.event.held)
                 if not item.filter.matches(event.item.event) or not self._is_in(now, event.item.relevance):
@@ -139,7 +140,7 @@ class Matching:
 
     def _hold_event(self, now: Time, item: EventItem, hops: int) -> Held[EventItem] | None:
         known = self.events.get(item.key)
-        held, evicted = self.events.put(now, item, self._host.whereabouts.here(now), hops)
+        held, evicted = self.events.put(now, item, self._here(now, item), hops)
         if held is not None and known is None:
             self._host.port.record(Holding(item.key, None, None, True))
             self._wake(now)
@@ -150,10 +151,9 @@ class Matching:
 
     def _hold_subscription(self, now: Time, item: SubscriptionItem) -> Held[SubscriptionItem] | None:
         known = self.subscriptions.get(item.key)
-        held, evicted = self.subscriptions.put(now, item, self._host.whereabouts.here(now), 0)
+        held, evicted = self.subscriptions.put(now, item, self._here(now, item), 0)
         if held is not None and held.item is item:
-            if known is None or known.item.filter != item.filter:
-                self._wanted.add(item.key, item.filter)
+            self._want(None if known is None else known.item, item)
             if known is None:
                 self._host.port.record(Holding(None, item.subscriber, item.id, True))
             self._wake(now)
@@ -161,14 +161,33 @@ class Matching:
             self._let_go(evicted)
         return held
 
+    def _here(self, now: Time, item: EventItem | SubscriptionItem) -> Point | None:
+        """Where this host is, if that matters for holding the item."""
+        return None if item.context is None else self._host.whereabouts.here(now)
+
+    def _want(self, former: SubscriptionItem | None, item: SubscriptionItem) -> None:
+        """Adds the filter of a subscription, if it is new, or differs from its former version."""
+        left_to_subscriber = self._is_left_to_subscriber(item)
+        if former is None or former.filter != item.filter:
+            self._wanted.add(item.key, item.filter)
+        elif self._is_left_to_subscriber(former) == left_to_subscriber:
+            return
+        if not left_to_subscriber:
+            self._wanted_here.add(item.key, item.filter)
+        elif item.key in self._wanted_here:
+            self._wanted_here.remove(item.key)
+
     def _let_go(self, key: Hashable) -> None:
         self._wanted.remove(key)
+        if key in self._wanted_here:
+            self._wanted_here.remove(key)
         assert isinstance(key, tuple)
         self._host.port.record(Holding(None, key[0], key[1], False))
 
-    def _is_left_to_subscriber(self, event: EventItem, subscription: SubscriptionItem) -> bool:
-        """Whether both are everywhere, so that the subscriber is in both contexts itself."""
-        return event.relevance is None and subscription.interest is None and subscription.subscriber != self._host.node
+    def _is_left_to_subscriber(self, subscription: SubscriptionItem) -> bool:
+        """Whether another host's subscription is for everywhere: that host is itself in both contexts of an event that
+        is relevant everywhere."""
+        return subscription.interest is None and subscription.subscriber != self._host.node
 
     def _match(self, now: Time, event: EventItem, subscription: SubscriptionItem, hops: int, via: str) -> bool:
         """This host is in both contexts, and they match: tells the subscriber, or first the publisher.

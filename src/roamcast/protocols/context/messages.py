@@ -5,6 +5,7 @@ remaining lifetime, so that clocks need not agree; a host that waits before it p
 """
 
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Annotated, ClassVar, Final, Self
 
 import msgspec
@@ -103,7 +104,7 @@ class Published(Routed, frozen=True, kw_only=True, tag="event"):
 
     item: EventItem
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return "event", self.item.event.id, self.item.version
 
@@ -112,7 +113,7 @@ class Published(Routed, frozen=True, kw_only=True, tag="event"):
         return self.item.event.id
 
     def onward(self, presence: Presence, waited: Time) -> Self:
-        return msgspec.structs.replace(super().onward(presence, waited), item=self.item.older(waited))
+        return msgspec.structs.replace(self, presence=presence, hops=self.next_hops, item=self.item.older(waited))
 
 
 class EventRefresh(Published, frozen=True, kw_only=True, tag="event-refresh"):
@@ -124,12 +125,12 @@ class Subscribed(Routed, frozen=True, kw_only=True, tag="subscription"):
 
     item: SubscriptionItem
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return "subscription", self.item.subscriber, self.item.id, self.item.version
 
     def onward(self, presence: Presence, waited: Time) -> Self:
-        return msgspec.structs.replace(super().onward(presence, waited), item=self.item.older(waited))
+        return msgspec.structs.replace(self, presence=presence, hops=self.next_hops, item=self.item.older(waited))
 
 
 class SubscriptionRefresh(Subscribed, frozen=True, kw_only=True, tag="subscription-refresh"):
@@ -144,7 +145,7 @@ class Withdrawal(Routed, frozen=True, kw_only=True, tag="withdrawal"):
     version: Version
     """Above those that are withdrawn."""
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return "withdrawal", self.subscriber, self.subscription, self.version
 
@@ -162,7 +163,7 @@ class Matched(Routed, frozen=True, kw_only=True, tag="matched-event"):
     event_version: Version
     subscription_version: Version
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return (
             "matched",
@@ -186,7 +187,7 @@ class Request(Routed, frozen=True, kw_only=True, tag="matching-request"):
     event_version: Version
     subscription_version: Version
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return (
             "request",
@@ -223,7 +224,7 @@ class Query(Routed, frozen=True, kw_only=True, tag="query"):
     number: Version
     reach: Rectangle | None
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return "query", self.asker, self.number
 
@@ -236,7 +237,7 @@ class Answer(Routed, frozen=True, kw_only=True, tag="answer"):
     node: NodeId
     host: HostView
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         return "answer", self.asker, self.number, self.node
 

@@ -12,7 +12,7 @@ import msgspec
 
 from roamcast.content.context.host import HostView
 from roamcast.content.geometry import Point
-from roamcast.content.region import Region, metres
+from roamcast.content.region import metres
 from roamcast.protocols.api import Port, Time
 from roamcast.units import SECOND
 
@@ -29,13 +29,6 @@ class Presence(msgspec.Struct, frozen=True, array_like=True):
         if self.before is not None:
             for coordinate in self.before:
                 metres(coordinate, "a host's former location")
-
-    def has_entered(self, region: Region) -> bool:
-        """Whether it entered the region since its last mark."""
-        now = self.host.location
-        return (
-            now is not None and self.before is not None and region.contains(*now) and not region.contains(*self.before)
-        )
 
 
 class Whereabouts:

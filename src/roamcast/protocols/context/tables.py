@@ -10,6 +10,7 @@ The rules this file owns:
   held beside them, as many as it issues: others cannot push them out.
 """
 
+import math
 from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -73,8 +74,10 @@ class ItemTable(Generic[I]):
         self._capacity = capacity
         self.held: dict[Hashable, Held[I]] = {}
         """By key; read only from outside."""
+        self._first_end: float = math.inf  # no item held expires before this
         self._others: dict[Hashable, None] = {}  # the keys of items of other hosts, in the same order
-        self._placed: dict[Hashable, Held[I]] = {}  # those with an area, in the same order
+        self.placed: dict[Hashable, Region] = {}
+        """The areas of those that have one, in the same order; read only from outside."""
 
     def __len__(self) -> int:
         return len(self.held)
@@ -84,11 +87,14 @@ class ItemTable(Generic[I]):
         return iter(list(self.held.values()))
 
     def entered(self, now: Time, presence: Presence) -> list[Hashable]:
-        """The keys of the items whose area a neighbour has just entered."""
+        """The keys of the items whose area a neighbour has entered since its last mark."""
+        there, before = presence.host.location, presence.before
+        if there is None or before is None or there == before:
+            return []
         return [
             key
-            for key, held in self._placed.items()
-            if held.area is not None and held.expires > now and presence.has_entered(held.area)
+            for key, area in self.placed.items()
+            if area.contains(*there) and not area.contains(*before) and self.held[key].expires > now
         ]
 
     def get(self, key: Hashable) -> Held[I] | None:
@@ -96,7 +102,7 @@ class ItemTable(Generic[I]):
 
     def put(self, now: Time, item: I, here: Point | None, hops: int) -> tuple[Held[I] | None, Hashable | None]:
         """Adds an item if this host shall hold it; returns it, if it is held in this or a later version, and the key of
-        an item that made room."""
+        an item that made room. `here` matters only for an item with a context."""
         known = self.held.get(item.key)
         if known is not None and known.item.version >= item.version:
             return known, None
@@ -114,8 +120,9 @@ class ItemTable(Generic[I]):
         held = Held(item, now + item.left, area, hops)
         self.remove(item.key)
         self.held[item.key] = held
+        self._first_end = min(self._first_end, held.expires)
         if area is not None:
-            self._placed[item.key] = held
+            self.placed[item.key] = area
         oldest = None if item.issuer == self._node else put(self._others, item.key, None, self._capacity)
         if oldest is not None:
             self.remove(oldest)
@@ -130,12 +137,14 @@ class ItemTable(Generic[I]):
 
     def remove(self, key: Hashable) -> bool:
         """Removes an item; returns whether it was held."""
-        self._placed.pop(key, None)
+        self.placed.pop(key, None)
         self._others.pop(key, None)
         return self.held.pop(key, None) is not None
 
     def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:
         """Drops expired items, and those whose region this host has left; returns, by key, whether each had expired."""
+        if now <= self._first_end and (self._keep or not self.placed):  # true most of the time
+            return {}
         gone = {
             key: held.expires < now
             for key, held in self.held.items()
@@ -143,6 +152,7 @@ class ItemTable(Generic[I]):
         }
         for key in gone:
             self.remove(key)
+        self._first_end = min((held.expires for held in self.held.values()), default=math.inf)
         return gone
 
 

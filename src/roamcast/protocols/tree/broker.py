@@ -13,7 +13,7 @@ from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.forwarding import routing
 from roamcast.protocols.tree.forwarding_messages import Routed, Routes
 from roamcast.protocols.tree.maodv import MaodvRules
-from roamcast.protocols.tree.messages import Ack, ChkUp, Control, Grph, Hello, Mact, Rrep, Rreq
+from roamcast.protocols.tree.messages import Ack, ChkUp, Grph, Hello, Mact, Rrep, Rreq
 from roamcast.protocols.tree.parameters import Coman, Maodv
 from roamcast.protocols.tree.rules import Rules
 from roamcast.protocols.tree.tree import Tree
@@ -53,8 +53,7 @@ class TreeBroker(Broker[Maodv]):
         self.routing.publish(now, publication)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        self.tree.receive(now, sender, message)
-        if not isinstance(message, Control):
+        if not self.tree.receive(now, sender, message):
             self.routing.receive(now, sender, message)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
@@ -62,8 +61,8 @@ class TreeBroker(Broker[Maodv]):
         self.tree.unreachable(now, to, message)
 
     def timer(self, now: Time, key: Hashable) -> None:
-        self.tree.timer(now, key)
-        self.routing.timer(now, key)
+        if not self.routing.timer(now, key):
+            self.tree.timer(now, key)
 
     def tables(self) -> dict[str, int]:
         return {**super().tables(), **self.routing.tables(), **self.tree.tables()}

@@ -122,7 +122,8 @@ class Routing(Protocol):
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None: ...
 
-    def timer(self, now: Time, key: Hashable) -> None: ...
+    def timer(self, now: Time, key: Hashable) -> bool:
+        """Returns whether the timer is the routing's."""
 
     def tables(self) -> dict[str, int]:
         """The number of entries of its tables, by name."""
@@ -234,8 +235,9 @@ class MessageForwarding(_Forwarder):
         """Only counted: the tree is told too, and decides whether the link is lost."""
         self._give_up(to, message)
 
-    def timer(self, now: Time, key: Hashable) -> None:
+    def timer(self, now: Time, key: Hashable) -> bool:
         """None is ever set."""
+        return False
 
 
 class _Due(NamedTuple):
@@ -395,10 +397,14 @@ class SubscriptionForwarding(_Forwarder):
                 self._forget_doubted(next(iter(self._deferred)))
         self._tell_changes()
 
-    def timer(self, now: Time, key: Hashable) -> None:
+    def timer(self, now: Time, key: Hashable) -> bool:
         if not isinstance(key, _Due):
-            return
-        what, neighbour, mark = key
+            return False
+        self._due(now, key)
+        return True
+
+    def _due(self, now: Time, due: _Due) -> None:
+        what, neighbour, mark = due
         if what == "forget":
             if self._deferred.get(neighbour) == mark:
                 self._forget_doubted(neighbour)
@@ -418,7 +424,7 @@ class SubscriptionForwarding(_Forwarder):
             if link.quiet and link.serial:
                 self._send(neighbour, link)
             link.quiet = True
-            self.port.set_timer(now + seconds(self.params.resync), key)
+            self.port.set_timer(now + seconds(self.params.resync), due)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         self._give_up(to, message)

@@ -181,10 +181,12 @@ class Position:
 
     # --- Silent neighbours ------------------------------------------------------------------------------------------
 
-    def hear(self, now: Time, sender: Node) -> None:
-        """A node was heard."""
-        if sender in self._heard:
-            self._heard[sender] = now
+    def hear(self, now: Time, sender: Node) -> bool:
+        """A node was heard; returns whether it is a tree neighbour."""
+        if sender not in self._heard:
+            return False
+        self._heard[sender] = now
+        return True
 
     def _listen(self, now: Time, neighbour: Node) -> None:
         self._heard[neighbour] = now

@@ -233,6 +233,8 @@ class Advertised:
 
     def take_changes(self) -> tuple[list[Interest], list[Interest]]:
         """The interests to advertise and to withdraw since the last time."""
+        if not self._changes:  # true for most neighbours
+            return [], []
         added = [interest for interest, is_added in self._changes.items() if is_added]
         removed = [interest for interest, is_added in self._changes.items() if not is_added]
         self._changes.clear()

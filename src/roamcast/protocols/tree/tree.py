@@ -59,7 +59,6 @@ class Tree:
         self.search = Search(self.position, params, rng, self)
         self.rules = self.search.rules = make_rules(self)
         self._handlers: dict[type[Message], Callable[[Time, Node, Any], None]] = {
-            Hello: self._hear_hello,
             Rreq: self.search.hear_request,
             Rrep: self.search.hear_reply,
             Mact: self.search.hear_activation,
@@ -113,13 +112,21 @@ class Tree:
 
     # --- What the host calls ----------------------------------------------------------------------------------------
 
-    def receive(self, now: Time, sender: Node, message: Message) -> None:
-        """Handles any message of a neighbour: those of the routing only show that it is there."""
-        if self._hearing_any or type(message) is Hello:
+    def receive(self, now: Time, sender: Node, message: Message) -> bool:
+        """Handles any message of a neighbour; returns False for one of the routing, which only shows that it is there.
+
+        Most messages are beacons of nodes that share no link with this one. They change nothing.
+        """
+        if type(message) is Hello:
+            if self.position.hear(now, sender) or message.upstream == self.node:
+                self._hear_hello(now, sender, message)
+            return True
+        if self._hearing_any:
             self.position.hear(now, sender)
         handler = self._handlers.get(type(message))
         if handler is not None:
             handler(now, sender, message)
+        return handler is not None
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         """A unicast of the tree or of the routing was given up.
