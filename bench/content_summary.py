@@ -19,7 +19,7 @@ from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Conjunction, Constraint, Filter, Operator
 from roamcast.content.summary.columns import BY_NAME, Columns
-from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.digest import Affixes, EventDigest
 from roamcast.content.summary.params import SummaryParams
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
@@ -97,7 +97,7 @@ def false_positives(filters: list[Filter], events: list[Event], params: SummaryP
     """A line: bytes of the filters and of their summary, rows, the shares of unwanted events that pass, by reason."""
     summary, rows = Summary.of(filters, params), ExactRows(filters)
     unwanted = [event for event in events if not any(filter.matches(event) for filter in filters)]
-    passed = [event for event in unwanted if summary.passes(Digest.of(event))]
+    passed = [event for event in unwanted if summary.passes(EventDigest.of(event))]
     recombined = sum(map(rows.passes, passed))
     plain = sum(len(msgspec.msgpack.encode(filter)) for filter in filters)
     masks = sum(1 for entry in summary.entries for _ in entry.masks())
@@ -154,7 +154,7 @@ def beside_covering(rng: random.Random) -> None:
         summary = Summary.of(filters)
         widened = summarise(filters, summary.size)
         unwanted = [event for event in events if not any(filter.matches(event) for filter in filters)]
-        passing = sum(summary.passes(Digest.of(event)) for event in unwanted) / len(unwanted)
+        passing = sum(summary.passes(EventDigest.of(event)) for event in unwanted) / len(unwanted)
         matching = sum(map(widened.matches, unwanted)) / len(unwanted)
         print(f"{count:8d} {summary.size:8,d} {passing:8.1%} {matching:8.1%}")
 
@@ -165,7 +165,9 @@ def sizes(rng: random.Random) -> None:
     print(f"{'':20} {'no affixes':>11} {'of title':>9} {'of all':>7}")
     for name, columns in (("elements by name", BY_NAME), ("columns agreed on", COLUMNS)):
         asked = Affixes(frozenset({columns.key("title")}))
-        kinds = [mean([Digest.of(event, columns, some).size for event in events]) for some in (Affixes(), asked, None)]
+        kinds = [
+            mean([EventDigest.of(event, columns, some).size for event in events]) for some in (Affixes(), asked, None)
+        ]
         print(f"{name:20} {kinds[0]:11.0f} {kinds[1]:9.0f} {kinds[2]:7.0f}")
 
 
@@ -198,10 +200,10 @@ def costs(rng: random.Random) -> None:
         document = nested(depth)
         event = event_from_xml(document)
         summary = Summary.of([Filter.where(name, ">=", 0) for name in event.attributes])
-        digest = Digest.of(event)
+        digest = EventDigest.of(event)
         parsed, made, compared = (
             cost(lambda: event_from_xml(document), 20),  # noqa: B023  # called before the loop goes on
-            cost(lambda: Digest.of(event), 20),  # noqa: B023
+            cost(lambda: EventDigest.of(event), 20),  # noqa: B023
             cost(lambda: summary.passes(digest), 20),  # noqa: B023
         )
         print(f"{depth:8d} {event.size:13,d} {parsed:9,.0f} {made:8,.0f} {made / depth:9.1f} {compared:8,.0f}")
@@ -209,7 +211,7 @@ def costs(rng: random.Random) -> None:
     print("\ncost of a comparison over filters, CPU µs for an event; one by one: asking each filter instead")
     print(f"{'filters':>8} {'bytes':>6} {'compare':>8} {'one by one':>11} {'make':>8} {'make, per filter':>17}")
     events = [record(rng) for _ in range(50)]
-    digests = list(map(Digest.of, events))
+    digests = list(map(EventDigest.of, events))
     everyone = [subscription(rng) for _ in range(1000)]
     for count in (1, 10, 100, 1000):
         filters = everyone[:count]

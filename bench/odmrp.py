@@ -24,7 +24,7 @@ from roamcast.analysis.run import Run
 from roamcast.analysis.summary import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
-from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.digest import Affixes, EventDigest
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
 from roamcast.facts.sinks import MemorySink
@@ -63,10 +63,10 @@ def conversion() -> None:
             text = document(depth)
             event = event_from_xml(text)
             summary = Summary.of([Filter.where(name, ">=", 0) for name in event.attributes])
-            digest = Digest.of(event, affixes=Affixes())
+            digest = EventDigest.of(event, affixes=Affixes())
             parsed, made, compared = (
                 cost(lambda: event_from_xml(text), 20),  # noqa: B023  # called before the loop goes on
-                cost(lambda: Digest.of(event, affixes=Affixes()), 20),  # noqa: B023
+                cost(lambda: EventDigest.of(event, affixes=Affixes()), 20),  # noqa: B023
                 cost(lambda: summary.passes(digest), 20),  # noqa: B023
             )
             share = compared / (parsed + made)
@@ -79,10 +79,10 @@ def comparison(rng: random.Random) -> None:
     print(f"{'filters':>8} {'summary, bytes':>15} {'from XML':>9} {'digest':>8} {'compare':>8} {'of both':>8}")
     events = [record(rng) for _ in range(50)]
     documents = list(map(xml_of, events))
-    digests = list(map(Digest.of, events))
+    digests = list(map(EventDigest.of, events))
     parsed = cost(lambda: list(map(event_from_xml, documents)), 4) / len(events)
     everyone = [subscription(rng) for _ in range(COUNTS[-1])]
-    made = cost(lambda: list(map(Digest.of, events)), 4) / len(events)
+    made = cost(lambda: list(map(EventDigest.of, events)), 4) / len(events)
     for count in COUNTS:
         summary = Summary.of(everyone[:count])
         compared = cost(lambda: [summary.passes(digest) for digest in digests], 4) / len(events)  # noqa: B023
@@ -98,7 +98,7 @@ def errors(rng: random.Random) -> None:
     for count in (1, 3, 10, 30, 100, 300, 1000):
         filters = everyone[:count]
         summary = Summary.of(filters)
-        passing = [summary.passes(Digest.of(event)) for event in events]
+        passing = [summary.passes(EventDigest.of(event)) for event in events]
         wanted = [any(filter.matches(event) for filter in filters) for event in events]
         missed = sum(want and not passes for want, passes in zip(wanted, passing, strict=True))
         unwanted = wanted.count(False)

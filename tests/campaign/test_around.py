@@ -12,8 +12,7 @@ import pytest
 
 from roamcast.campaign.define.around_trace import around_trace, in_words
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.mobility.presence import least_present
-from roamcast.sim.mobility.trace import LEGS, LINKS, TraceDescription
+from roamcast.sim.mobility.trace import LEGS, LINKS, TraceDescription, least_present
 from roamcast.sim.scenario.recordings import check_recordings
 from roamcast.sim.scenario.scenario import check
 

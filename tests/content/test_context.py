@@ -22,11 +22,11 @@ from roamcast.content.context.expression import (
     MAX_SIZE,
     Aggregate,
     And,
-    Comparison,
     Context,
     Exists,
     Expression,
     Function,
+    HostComparison,
     Node,
     Not,
     Or,
@@ -54,8 +54,8 @@ from roamcast.errors import ContentError, SyntaxProblem
 decoder: Final = msgspec.msgpack.Decoder(Context)
 
 
-def is_(left: str | Aggregate, symbol: str, right: Scalar | Aggregate) -> Comparison:
-    return Comparison(left, Operator(symbol), right)
+def is_(left: str | Aggregate, symbol: str, right: Scalar | Aggregate) -> HostComparison:
+    return HostComparison(left, Operator(symbol), right)
 
 
 A, B, C = is_("a", "=", 1), is_("b", "<", 2.5), Exists("c")
@@ -264,11 +264,11 @@ regions: st.SearchStrategy[Region] = (
 
 
 @st.composite
-def _comparisons(draw: st.DrawFn) -> Comparison:
+def _comparisons(draw: st.DrawFn) -> HostComparison:
     operator = draw(st.sampled_from([operator for operator in Operator if operator is not Operator.EXISTS]))
     if operator in STRING_ONLY:
-        return Comparison(draw(names), operator, draw(strings))
-    return Comparison(draw(names), operator, draw(ordered_numbers | strings if operator in ORDERING else scalars))
+        return HostComparison(draw(names), operator, draw(strings))
+    return HostComparison(draw(names), operator, draw(ordered_numbers | strings if operator in ORDERING else scalars))
 
 
 individual: st.SearchStrategy[Expression] = st.builds(Within, regions) | st.builds(Exists, names) | _comparisons()
@@ -297,8 +297,8 @@ def _aggregates(draw: st.DrawFn) -> Aggregate:
 
 aggregates = _aggregates()
 numeric = st.sampled_from([Operator.EQ, Operator.NE, *sorted(ORDERING)])
-relational: st.SearchStrategy[Expression] = st.builds(Comparison, names, numeric, aggregates) | st.builds(
-    Comparison, aggregates, numeric, small | ordered_numbers | aggregates
+relational: st.SearchStrategy[Expression] = st.builds(HostComparison, names, numeric, aggregates) | st.builds(
+    HostComparison, aggregates, numeric, small | ordered_numbers | aggregates
 )
 contexts = st.recursive(individual | relational, combined, max_leaves=6).map(Context)
 
@@ -363,10 +363,10 @@ class Model:
                 return frozenset(h for h, place in located.items() if place and node.region.contains(*place))
             case Exists():
                 return frozenset(h for h in self.everybody if self.value(h, node.attribute, viewer) is not None)
-            case Comparison():
+            case HostComparison():
                 return frozenset(h for h in self.everybody if self.compared(node, h, viewer))
 
-    def compared(self, node: Comparison, host: int, viewer: int | None) -> bool:
+    def compared(self, node: HostComparison, host: int, viewer: int | None) -> bool:
         left = self.number(node.left, host) if isinstance(node.left, Aggregate) else self.value(host, node.left, viewer)
         right = self.number(node.right, host) if isinstance(node.right, Aggregate) else node.right
         if left is None or right is None:

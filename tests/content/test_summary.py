@@ -20,7 +20,7 @@ from roamcast.content.summary import hashing
 from roamcast.content.summary.arithmetic import MAX_EQUALITIES, MAX_RANGES, Arithmetic
 from roamcast.content.summary.bloom import MAX_BITS, VectorBuilder, contains
 from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
-from roamcast.content.summary.digest import MAX_ELEMENTS, MAX_VALUES, Affixes, Digest
+from roamcast.content.summary.digest import MAX_ELEMENTS, MAX_VALUES, Affixes, EventDigest
 from roamcast.content.summary.element import Element
 from roamcast.content.summary.entry import MAX_ROWS, TypeEntry
 from roamcast.content.summary.params import DEFAULTS, MAX_BUDGET, SummaryParams
@@ -51,7 +51,7 @@ CHEAP_BACH = fig_2("005", "2004", "classic", "Brahms", "19.99")
 REFUSED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What the codec of messages catches."""
 
-T = TypeVar("T", Summary, Digest)
+T = TypeVar("T", Summary, EventDigest)
 
 
 def decoded(shape: type[T], encoded: bytes) -> T:
@@ -69,7 +69,7 @@ def wanted(*receivers: str, params: SummaryParams = DEFAULTS, columns: Columns =
 )
 def test_the_papers_receivers(receiver: str, passing: list[Event], columns: Columns) -> None:
     summary = wanted(receiver, columns=columns)
-    assert [event for event in (EVANS, DAVIS, BACH) if summary.passes(Digest.of(event, columns))] == passing
+    assert [event for event in (EVANS, DAVIS, BACH) if summary.passes(EventDigest.of(event, columns))] == passing
 
 
 def test_the_papers_four_structures() -> None:
@@ -94,20 +94,20 @@ def test_equalities_stand_beside_ranges() -> None:
 
 
 def test_rows_recombine_unless_values_are_associated() -> None:
-    assert wanted("R1", "R4").passes(Digest.of(JAZZ_BY_BACH))
+    assert wanted("R1", "R4").passes(EventDigest.of(JAZZ_BY_BACH))
     associated = wanted("R1", "R4", params=SummaryParams(association=True))
-    assert not associated.passes(Digest.of(JAZZ_BY_BACH))
-    assert associated.passes(Digest.of(EVANS))
-    assert associated.passes(Digest.of(BACH))
+    assert not associated.passes(EventDigest.of(JAZZ_BY_BACH))
+    assert associated.passes(EventDigest.of(EVANS))
+    assert associated.passes(EventDigest.of(BACH))
 
 
 def test_rows_keep_elements_together() -> None:
     """R4 and R5 share the category. Without rows it alone is enough."""
     both = wanted("R4", "R5")
-    assert both.passes(Digest.of(CHEAP_BACH))
-    assert not both.passes(Digest.of(fig_2("006", "2004", "classic", "Brahms", "20")))
+    assert both.passes(EventDigest.of(CHEAP_BACH))
+    assert not both.passes(EventDigest.of(fig_2("006", "2004", "classic", "Brahms", "20")))
     assert wanted("R4", "R5", params=SummaryParams(use_eal=False)).passes(
-        Digest.of(fig_2("006", "2004", "classic", "Brahms", "20"))
+        EventDigest.of(fig_2("006", "2004", "classic", "Brahms", "20"))
     )
 
 
@@ -176,11 +176,11 @@ BIG = 2**53
 )
 def test_what_passes(text: str, passing: list[Scalar], failing: list[Scalar]) -> None:
     summary = Summary.of([parse_filter(text)], LARGE)
-    answers = {value: summary.passes(Digest.of(Event.of("t", {"p": [value]}))) for value in passing}
+    answers = {value: summary.passes(EventDigest.of(Event.of("t", {"p": [value]}))) for value in passing}
     assert all(answers.values()), answers
-    refused = [value for value in failing if summary.passes(Digest.of(Event.of("t", {"p": [value]})))]
+    refused = [value for value in failing if summary.passes(EventDigest.of(Event.of("t", {"p": [value]})))]
     assert refused == []
-    assert not summary.passes(Digest.of(Event.of("t", {"q": 1})))
+    assert not summary.passes(EventDigest.of(Event.of("t", {"q": 1})))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_passes(text: str, passing: list[Scalar], failing: list[Scalar]) ->
 )
 def test_several_values(text: str, values: list[Scalar], passes: bool) -> None:
     event = Event.of("t", {"p": values})
-    assert Summary.of([parse_filter(text)], LARGE).passes(Digest.of(event)) is passes
+    assert Summary.of([parse_filter(text)], LARGE).passes(EventDigest.of(event)) is passes
     assert passes or not parse_filter(text).matches(event)
 
 
@@ -227,13 +227,13 @@ def test_several_values(text: str, values: list[Scalar], passes: bool) -> None:
 )
 def test_types(text: str, passing: list[str], failing: list[str]) -> None:
     summary = Summary.of([parse_filter(text)])
-    assert [name for name in passing if not summary.passes(Digest.of(Event.of(name)))] == []
-    assert [name for name in failing if summary.passes(Digest.of(Event.of(name)))] == []
+    assert [name for name in passing if not summary.passes(EventDigest.of(Event.of(name)))] == []
+    assert [name for name in failing if summary.passes(EventDigest.of(Event.of(name)))] == []
 
 
 def test_a_filter_without_a_type_applies_to_every_type() -> None:
     summary = Summary.of([parse_filter('type = "a" and p = 1'), parse_filter("p = 2")])
-    passing = [(name, p) for name in "ab" for p in (1, 2) if summary.passes(Digest.of(Event.of(name, {"p": p})))]
+    passing = [(name, p) for name in "ab" for p in (1, 2) if summary.passes(EventDigest.of(Event.of(name, {"p": p})))]
     assert passing == [("a", 1), ("a", 2), ("b", 2)]
     assert Summary.of([parse_filter('type = "a" and p = 1'), EVERYTHING]).entries == (TypeEntry(None),)
 
@@ -244,19 +244,19 @@ def test_affixes_that_a_digest_does_not_carry_pass() -> None:
     assert summary.affixes == Affixes(frozenset({p}), frozenset({q}))
     for attribute, value in (("p", "rock"), ("q", "rock"), ("r", "rock")):
         event = Event.of("t", {attribute: value})
-        assert not summary.passes(Digest.of(event))
-        assert not summary.passes(Digest.of(event, affixes=summary.affixes))
-        assert summary.passes(Digest.of(event, affixes=Affixes())) is (attribute != "r")
+        assert not summary.passes(EventDigest.of(event))
+        assert not summary.passes(EventDigest.of(event, affixes=summary.affixes))
+        assert summary.passes(EventDigest.of(event, affixes=Affixes())) is (attribute != "r")
 
 
 def test_an_association_of_several_values() -> None:
     summary = Summary.of(
         [parse_filter('a = "x" and b = 1'), parse_filter('a = "y" and b = 2')], SummaryParams(association=True)
     )
-    assert summary.passes(Digest.of(Event.of("t", {"a": ["z", "x"], "b": [2.0, 1.0]})))
-    assert not summary.passes(Digest.of(Event.of("t", {"a": "x", "b": 2})))
+    assert summary.passes(EventDigest.of(Event.of("t", {"a": ["z", "x"], "b": [2.0, 1.0]})))
+    assert not summary.passes(EventDigest.of(Event.of("t", {"a": "x", "b": 2})))
     # Too many combinations to look up.
-    assert summary.passes(Digest.of(Event.of("t", {"a": ["x", *map(str, range(4))], "b": [*range(2, 6)]})))
+    assert summary.passes(EventDigest.of(Event.of("t", {"a": ["x", *map(str, range(4))], "b": [*range(2, 6)]})))
 
 
 # Hashes, which every machine must agree on. The expected ones come from `printf ... | b2sum -l 32`.
@@ -272,7 +272,7 @@ def test_hashes_are_blake2b() -> None:
 
 def test_a_digest_and_a_summary_byte_by_byte() -> None:
     """So that what is stored or sent today is understood tomorrow."""
-    digest = Digest.of(fig_2("001", "1999", "jazz", "Evans", "18.00"), CD_COLUMNS, Affixes())
+    digest = EventDigest.of(fig_2("001", "1999", "jazz", "Evans", "18.00"), CD_COLUMNS, Affixes())
     assert digest.present == bytes((0b111,))
     assert digest.values[0] == (bytes.fromhex("a9ab2948"),)
     assert digest.values[2] == (18,)
@@ -332,14 +332,14 @@ narrow_filters = st.lists(conjunctions.filter(bool), min_size=1, max_size=3).map
 filter_lists = st.lists(narrow_filters | narrow_filters | filters, max_size=4)
 
 
-def sent(digest: Digest) -> Digest:
-    return decoded(Digest, msgspec.msgpack.encode(digest))
+def sent(digest: EventDigest) -> EventDigest:
+    return decoded(EventDigest, msgspec.msgpack.encode(digest))
 
 
 @given(filter_lists, events, column_lists, affix_choices)
 def test_what_matches_passes(wanted: list[Filter], event: Event, columns: Columns, affixes: Affixes | None) -> None:
     """With each part switched off in turn."""
-    digest = sent(Digest.of(event, columns, affixes))
+    digest = sent(EventDigest.of(event, columns, affixes))
     matching = any(filter.matches(event) for filter in wanted)
     for part, params in PARTS.items():
         summary = Summary.of(wanted, params, columns)
@@ -366,7 +366,7 @@ def test_a_union_passes_what_its_parts_pass(
     assert union.union(one) == union
     assert decoded(Summary, msgspec.msgpack.encode(union)) == union
     for columns in (my_columns, their_columns):
-        digest = sent(Digest.of(event, columns, affixes))
+        digest = sent(EventDigest.of(event, columns, affixes))
         assert union.passes(digest) >= (one.passes(digest) or other.passes(digest))
         assert union.passes(digest) >= any(filter.matches(event) for filter in (*mine, *theirs))
 
@@ -390,13 +390,13 @@ def test_names_whose_hashes_collide_are_one_element() -> None:
     assert BY_NAME.key(first) == BY_NAME.key(second)
     for params in (SummaryParams(), SummaryParams(association=True)):
         summary = Summary.of([parse_filter(f"{first} = 1 and {second} = 2 and q = 3")], params)
-        digest = sent(Digest.of(Event.of("t", {first: 1, second: 2, "q": 3})))
+        digest = sent(EventDigest.of(Event.of("t", {first: 1, second: 2, "q": 3})))
         assert summary.passes(digest)
         assert len(digest.values) == 2
 
 
 def test_different_columns_compare_by_type() -> None:
-    digest = Digest.of(BACH, CD_COLUMNS)
+    digest = EventDigest.of(BACH, CD_COLUMNS)
     assert wanted("R1").passes(digest)
     assert not Summary.of([parse_filter('type = "LP"')]).passes(digest)
     union = wanted("R1").union(wanted("R1", columns=CD_COLUMNS))
@@ -429,10 +429,10 @@ def test_the_narrowest_gaps_are_closed() -> None:
 def test_many_equalities_become_ranges() -> None:
     some = Summary.of([Filter.where("p", "=", number * number) for number in range(MAX_EQUALITIES)])
     many = Summary.of([Filter.where("p", "=", number * number) for number in range(200)])
-    assert some.passes(Digest.of(Event.of("t", {"p": 9})))
-    assert not some.passes(Digest.of(Event.of("t", {"p": 10})))
+    assert some.passes(EventDigest.of(Event.of("t", {"p": 9})))
+    assert not some.passes(EventDigest.of(Event.of("t", {"p": 10})))
     for number in range(200):
-        assert many.passes(Digest.of(Event.of("t", {"p": number * number})))
+        assert many.passes(EventDigest.of(Event.of("t", {"p": number * number})))
     assert many.size < 300
 
 
@@ -440,7 +440,7 @@ def test_infinite_bounds_are_no_trouble_when_gaps_are_closed() -> None:
     filters = [*bands(40), *(Filter.where("p", sign, way * math.inf) for sign in "<>=" for way in (-1, 1))]
     summary = Summary.of(filters)
     for value in (-math.inf, math.inf, 0.5):
-        assert summary.passes(Digest.of(Event.of("t", {"p": value})))
+        assert summary.passes(EventDigest.of(Event.of("t", {"p": value})))
 
 
 def test_too_many_rows_are_given_up() -> None:
@@ -449,10 +449,10 @@ def test_too_many_rows_are_given_up() -> None:
     assert len(filters) > MAX_ROWS
     few, many = Summary.of(filters[:MAX_ROWS]), Summary.of(filters)
     assert few.entries[0].rows
-    assert not few.passes(Digest.of(Event.of("t", {"n1": 1})))
+    assert not few.passes(EventDigest.of(Event.of("t", {"n1": 1})))
     assert many.entries[0].rows == b""
-    assert many.passes(Digest.of(Event.of("t", {"n1": 1})))  # one element is enough now
-    assert not many.passes(Digest.of(Event.of("t", {"n1": 2})))
+    assert many.passes(EventDigest.of(Event.of("t", {"n1": 1})))  # one element is enough now
+    assert not many.passes(EventDigest.of(Event.of("t", {"n1": 2})))
     assert few.union(Summary.of(filters[MAX_ROWS:])) == many
 
 
@@ -461,8 +461,8 @@ def test_elements_that_few_rows_name_are_left_out() -> None:
     (entry,) = Summary.of(filters, SummaryParams(budget=MAX_BUDGET)).entries
     assert len(entry.elements) == MAX_ELEMENTS
     summary = Summary((entry,))
-    assert summary.passes(Digest.of(Event.of("t", {"common": 1})))
-    assert not summary.passes(Digest.of(Event.of("t", {"common": 2, "n1": 1})))
+    assert summary.passes(EventDigest.of(Event.of("t", {"common": 1})))
+    assert not summary.passes(EventDigest.of(Event.of("t", {"common": 2, "n1": 1})))
     assert Summary.of([Filter.where(f"n{number}", "=", 1) for number in range(MAX_ELEMENTS + 1)]).entries == (
         TypeEntry(None),
     )
@@ -473,8 +473,8 @@ def test_a_budget_costs_the_largest_types_first() -> None:
     small = parse_filter('type = "small" and n = "x"')
     summary = Summary.of([*large, small], SummaryParams(budget=200))
     assert summary.size <= 200
-    assert summary.passes(Digest.of(Event.of("large")))
-    assert not summary.passes(Digest.of(Event.of("small")))
+    assert summary.passes(EventDigest.of(Event.of("large")))
+    assert not summary.passes(EventDigest.of(Event.of("small")))
     assert Summary.of(large).union(Summary.of([small]), budget=200) == summary
     many = [parse_filter(f'type = "{number}"') for number in range(MAX_TYPES + 1)]
     assert Summary.of(many).entries == (TypeEntry(None),)
@@ -483,7 +483,7 @@ def test_a_budget_costs_the_largest_types_first() -> None:
 
 def test_a_digest_of_too_many_elements_leaves_them_open() -> None:
     event = Event.of("t", {f"n{number}": number for number in range(MAX_ELEMENTS + 50)})
-    digest = sent(Digest.of(event))
+    digest = sent(EventDigest.of(event))
     assert len(digest.values) == MAX_ELEMENTS
     for name in event.attributes:
         assert Summary.of([Filter.where(name, "=", event.attributes[name][0])]).passes(digest)
@@ -492,7 +492,7 @@ def test_a_digest_of_too_many_elements_leaves_them_open() -> None:
 def test_nothing_is_wanted() -> None:
     for summary in (Summary(), Summary.of([]), Summary.of([NOTHING]), Summary().union(Summary())):
         assert summary == Summary()
-        assert not summary.passes(Digest.of(Event.of("t")))
+        assert not summary.passes(EventDigest.of(Event.of("t")))
 
 
 # Bad input
@@ -548,17 +548,17 @@ WHOLE = b"four"
         lambda: Text(b"abc"),
         lambda: Text(WHOLE, b"x"),
         lambda: Text(WHOLE, None, bytes(10)),
-        lambda: Digest(-1),
-        lambda: Digest(1, 0, b"", b"", ((),)),
-        lambda: Digest(1, 0, b"\x01"),
-        lambda: Digest(1, 0, bytes(MAX_COLUMNS // 8 + 1)),
-        lambda: Digest(1, 0, b"", b"\xff", ()),
-        lambda: Digest(1, 0, b"", b"\x00\x00\x00\x01", ((),)),
-        lambda: Digest(1, 0, b"", b"\xff\x00\x00\x02\xff\x00\x00\x01", ((), ())),
-        lambda: Digest(1, 0, b"\x01", b"", ((b"abc",),)),
-        lambda: Digest(1, 0, b"\x01", b"", ((math.nan,),)),
-        lambda: Digest(1, 0, b"\x01", b"", ((2**63,),)),
-        lambda: Digest(1, 0, b"\x01", b"", (tuple(range(MAX_VALUES + 1)),)),
+        lambda: EventDigest(-1),
+        lambda: EventDigest(1, 0, b"", b"", ((),)),
+        lambda: EventDigest(1, 0, b"\x01"),
+        lambda: EventDigest(1, 0, bytes(MAX_COLUMNS // 8 + 1)),
+        lambda: EventDigest(1, 0, b"", b"\xff", ()),
+        lambda: EventDigest(1, 0, b"", b"\x00\x00\x00\x01", ((),)),
+        lambda: EventDigest(1, 0, b"", b"\xff\x00\x00\x02\xff\x00\x00\x01", ((), ())),
+        lambda: EventDigest(1, 0, b"\x01", b"", ((b"abc",),)),
+        lambda: EventDigest(1, 0, b"\x01", b"", ((math.nan,),)),
+        lambda: EventDigest(1, 0, b"\x01", b"", ((2**63,),)),
+        lambda: EventDigest(1, 0, b"\x01", b"", (tuple(range(MAX_VALUES + 1)),)),
     ],
 )
 def test_what_cannot_be(make: Callable[[], object]) -> None:
@@ -582,7 +582,7 @@ def test_what_cannot_be_decoded(encoded: bytes) -> None:
     with pytest.raises(REFUSED):
         decoded(Summary, encoded)
     with pytest.raises(REFUSED):
-        decoded(Digest, encoded)
+        decoded(EventDigest, encoded)
 
 
 changes = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=6)
@@ -596,7 +596,7 @@ def test_changed_bytes_are_refused_or_harmless(
     in_summary: list[tuple[int, int]],
     in_digest: list[tuple[int, int]],
 ) -> None:
-    honest, event_digest = Summary.of(wanted, params), Digest.of(event)
+    honest, event_digest = Summary.of(wanted, params), EventDigest.of(event)
     encodings = []
     for honest_value, changed in ((honest, in_summary), (event_digest, in_digest)):
         altered = bytearray(msgspec.msgpack.encode(honest_value))
@@ -604,7 +604,7 @@ def test_changed_bytes_are_refused_or_harmless(
             altered[place % len(altered)] = byte
         encodings.append(bytes(altered))
     try:
-        summary, digest = decoded(Summary, encodings[0]), decoded(Digest, encodings[1])
+        summary, digest = decoded(Summary, encodings[0]), decoded(EventDigest, encodings[1])
     except REFUSED:
         return
     summary.passes(digest)
@@ -617,10 +617,10 @@ def test_changed_bytes_are_refused_or_harmless(
 @given(attribute_names, strings)
 def test_digests_and_summaries_are_fields_of_messages(name: str, text: str) -> None:
     class Join(msgspec.Struct, frozen=True, array_like=True):
-        digest: Digest
+        digest: EventDigest
         summary: Summary
 
-    join = Join(Digest.of(Event.of("t", {name: text})), Summary.of([Filter.where(name, "=", text)]))
+    join = Join(EventDigest.of(Event.of("t", {name: text})), Summary.of([Filter.where(name, "=", text)]))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(join), type=Join) == join
     assert len({join, join}) == 1
 
@@ -638,8 +638,8 @@ def test_digests_and_summaries_are_fields_of_messages(name: str, text: str) -> N
 )
 def test_a_part_that_is_switched_off_lets_through_what_it_would_have_kept(part: str, text: str) -> None:
     filters = [parse_filter(text)]
-    other = Digest.of(Event.of("CD", {"price": 22.0, "sold": False, "category": "classic"}))
-    bare = Digest.of(Event.of("CD", {"title": "x"}))  # has none of the elements: those must still be present
+    other = EventDigest.of(Event.of("CD", {"price": 22.0, "sold": False, "category": "classic"}))
+    bare = EventDigest.of(Event.of("CD", {"title": "x"}))  # has none of the elements: those must still be present
     assert not Summary.of(filters).passes(other)
     off = Summary.of(filters, msgspec.convert({part: False}, SummaryParams))
     assert off.passes(other)
@@ -649,5 +649,5 @@ def test_a_part_that_is_switched_off_lets_through_what_it_would_have_kept(part: 
 @pytest.mark.parametrize(("asked", "has"), [("18", 18.0), ("18.0", 18), ("1e3", 1000)])
 def test_the_association_takes_a_whole_float_for_the_integer(asked: str, has: Scalar) -> None:
     wanted = parse_filter(f'type = "CD" and category = "jazz" and price = {asked}')
-    digest = Digest.of(Event.of("CD", {"category": "jazz", "price": has}))
+    digest = EventDigest.of(Event.of("CD", {"category": "jazz", "price": has}))
     assert Summary.of([wanted], SummaryParams(association=True)).passes(digest)

@@ -18,14 +18,14 @@ from msgspec import inspect
 
 from roamcast.content.event import MAX_VALUES, Event, event_id
 from roamcast.content.filter import STRING_ONLY, Constraint, Filter, Operator
-from roamcast.content.summary.digest import Digest
+from roamcast.content.summary.digest import EventDigest
 from roamcast.content.summary.params import SummaryParams
 from roamcast.content.summary.summary import Summary
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_PIECES, Message
-from roamcast.protocols.odmrp.content import About, Wanted
+from roamcast.protocols.odmrp.content import About, MemberWish
 from roamcast.protocols.odmrp.messages import JoinEvent, JoinRequest, Member
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import Header, Piece
@@ -39,7 +39,7 @@ MOST_LEARNED: Final = 12
 ATTACHED: Final[dict[tuple[type, str], type]] = {
     (JoinRequest, "about"): About,
     (JoinEvent, "about"): About,
-    (Member, "wanted"): Wanted,
+    (Member, "wanted"): MemberWish,
 }
 """What is encoded in a field of bytes."""
 TELLING: Final = (0, 1, 2, 5, 7, 63, 64, 255, 256, 2**31 - 1, 2**32 - 1, 2**63 - 1, -1, -(2**63))
@@ -59,7 +59,7 @@ class Maker:
         self._makers: dict[type, Callable[[], Any]] = {
             Filter: self._filter,
             Event: self.event,
-            Digest: lambda: Digest.of(self.event()),
+            EventDigest: lambda: EventDigest.of(self.event()),
             Summary: self._summary,
             Piece: self._piece,
         }

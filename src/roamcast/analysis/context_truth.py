@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from roamcast.analysis.terms import terms_of
 from roamcast.content.context.evaluate import holds
-from roamcast.content.context.expression import Aggregate, Comparison, Context, Within, nodes
+from roamcast.content.context.expression import Aggregate, Context, HostComparison, Within, nodes
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
@@ -236,7 +236,7 @@ class _Property:
         bounds = [
             (_AXES[part.left], float(part.right))
             for part in parts
-            if isinstance(part, Comparison)
+            if isinstance(part, HostComparison)
             and isinstance(part.left, str)
             and part.left in _AXES
             and isinstance(part.right, int | float)

@@ -7,12 +7,10 @@ The rules this file owns, for every value that an event or a constraint may hold
 * A str is any sequence of Unicode scalar values, empty and control characters included. Lone surrogates are refused:
   they have no UTF-8 form, so they could neither be sent nor stored. Nothing is normalised.
 * An attribute has a non-empty name and one or more values, of any mixture of types.
-
-An event may carry its author's signature beside its payload (`signed.py`). It changes neither the id nor what matches.
-
-    @property
 * Every constraint on an attribute may have to look at all of its values, so an event has at most `MAX_VALUES` values,
   and at most `MAX_TEXT` characters in its type, names and values. What is longer belongs into the payload.
+
+An event may carry its author's signature beside its payload (`signed.py`). It changes neither the id nor what matches.
 """
 
 import math

@@ -11,7 +11,7 @@ The rules of matching, which the index, the rows and covering must follow:
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Final
 
@@ -128,6 +128,11 @@ class Constraint(msgspec.Struct, frozen=True, array_like=True, eq=False):
 Conjunction = tuple[Constraint, ...]
 
 
+def written_out(some: Sequence[Conjunction], others: Sequence[Conjunction]) -> int:
+    """The number of constraints once `and` is distributed over the alternatives of both sides."""
+    return sum(map(len, some)) * len(others) + sum(map(len, others)) * len(some)
+
+
 class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """Alternatives: one must hold. Canonical: constraints and alternatives are sorted, repetitions gone."""
 
@@ -150,9 +155,7 @@ class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
         return cls(((Constraint(attribute, Operator(operator), None if value is None else plain(value)),),))
 
     def __and__(self, other: "Filter") -> "Filter":
-        constraints = sum(map(len, self.alternatives)) * len(other.alternatives) + sum(
-            map(len, other.alternatives)
-        ) * len(self.alternatives)
+        constraints = written_out(self.alternatives, other.alternatives)
         if constraints > MAX_CONSTRAINTS:
             raise ContentError(
                 f"written out as alternatives, this filter would have {constraints} constraints; "

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from roamcast.content.event import TYPE
-from roamcast.content.filter import MAX_CONSTRAINTS, Conjunction, Constraint, Filter, Operator
+from roamcast.content.filter import MAX_CONSTRAINTS, Conjunction, Constraint, Filter, Operator, written_out
 from roamcast.content.tokens import MAX_LENGTH, Token, TokenReader, format_name, format_value
 from roamcast.errors import SyntaxProblem
 
@@ -31,7 +31,10 @@ _NO_NEGATION: Final = "there is no negation; write != or the opposite comparison
 
 def parse_filter(text: str) -> Filter:
     """Parses a filter. Raises `SyntaxProblem` at the first character that cannot be read."""
-    return Filter(tuple(_FilterParser(text).everything()))
+    parser = _FilterParser(text)
+    alternatives = parser.alternatives()
+    parser.end()
+    return Filter(tuple(alternatives))
 
 
 def format_filter(filter: Filter) -> str:
@@ -65,12 +68,7 @@ class _FilterParser(TokenReader):
     """
 
     MEANT: ClassVar[Mapping[str, str]] = {"not": _NO_NEGATION, "!": _NO_NEGATION}
-
-    def everything(self) -> list[Conjunction]:
-        alternatives = self.alternatives()
-        if self.token.kind != "end":
-            raise self.problem("'and', 'or' or the end of the text")
-        return alternatives
+    MOST_INSIDE: ClassVar[tuple[int, str]] = (MAX_DEPTH, "parentheses")
 
     def alternatives(self) -> list[Conjunction]:
         alternatives = self.conjunction()
@@ -97,8 +95,7 @@ class _FilterParser(TokenReader):
             return left
         if left == [()]:
             return right
-        constraints = _count(left) * len(right) + _count(right) * len(left)
-        self.check_size(len(left) * len(right), constraints, place)
+        self.check_size(len(left) * len(right), written_out(left, right), place)
         return [mine + theirs for mine in left for theirs in right]
 
     def check_size(self, alternatives: int, constraints: int, place: Token) -> None:
@@ -128,15 +125,9 @@ class _FilterParser(TokenReader):
         return [(Constraint(name, operator, self.value(operator)),)]
 
     def group(self) -> list[Conjunction]:
-        if self.depth == MAX_DEPTH:
-            raise self.problem(f"at most {MAX_DEPTH} parentheses inside each other")
-        opened = self.take()
-        self.depth += 1
+        opened = self.deeper()
         alternatives = self.alternatives()
-        self.depth -= 1
-        if self.token.kind != "close":
-            raise self.problem(f"'and', 'or' or a ')' for the '(' at position {opened.position}")
-        self.take()
+        self.close(opened, "'and', 'or' or ")
         return alternatives
 
     def attribute(self, expected: str) -> str:

@@ -132,6 +132,8 @@ class TokenReader:
     """The words of the language, including those that may also be names."""
     MEANT: ClassVar[Mapping[str, str]] = {}
     """Hints for words of other languages that this one lacks."""
+    MOST_INSIDE: ClassVar[tuple[int, str]]
+    """How many of what may be inside each other."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
@@ -153,6 +155,28 @@ class TokenReader:
         token = self.token
         self.token = self.read(token.end)
         return token
+
+    def deeper(self) -> Token:
+        """Takes the token with which another level begins."""
+        most, what = self.MOST_INSIDE
+        if self.depth == most:
+            raise self.problem(f"at most {most} {what} inside each other")
+        self.depth += 1
+        return self.take()
+
+    def close(self, opened: Token, others: str = "", hint: str = "") -> None:
+        """Takes the parenthesis that closes `opened`, and leaves the level that `deeper` entered there."""
+        self.depth -= 1
+        self.closing(opened, others, hint)
+
+    def closing(self, opened: Token, others: str = "", hint: str = "") -> None:
+        if self.token.kind != "close":
+            raise self.problem(f"{others}a ')' for the '(' at position {opened.position}", hint)
+        self.take()
+
+    def end(self) -> None:
+        if self.token.kind != "end":
+            raise self.problem("'and', 'or' or the end of the text")
 
     def meant(self, token: Token) -> str:
         """A hint at what the writer probably meant by a misplaced token; often empty."""

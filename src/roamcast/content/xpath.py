@@ -35,7 +35,18 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, NoReturn
 
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Scalar, check_text
-from roamcast.content.filter import MAX_CONSTRAINTS, ORDERING, Conjunction, Constraint, Filter, Kind, Operator, kind_of
+from roamcast.content.filter import (
+    MAX_CONSTRAINTS,
+    ORDERING,
+    Conjunction,
+    Constraint,
+    Filter,
+    Kind,
+    Operator,
+    kind_of,
+    written_out,
+)
+from roamcast.content.tokens import Token
 from roamcast.content.xml import MAX_PATH, ROOT_LEAF, value_from_form
 from roamcast.errors import ContentError, SyntaxProblem
 
@@ -93,16 +104,10 @@ Alternatives = tuple[Conjunction, ...]
 """A filter in the making. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
 
 
-class _PathToken(NamedTuple):
-    kind: str
-    text: str
-    position: int
-
-
 class _Literal(NamedTuple):
     text: str
     quoted: bool
-    token: _PathToken
+    token: Token
 
 
 class _Path(NamedTuple):
@@ -138,8 +143,7 @@ def _all_of(parts: list[Alternatives]) -> Alternatives:
     result: Alternatives = (tuple(constraint for part in parts if len(part) == 1 for constraint in part[0]),)
     for part in parts:
         if len(part) > 1:  # each turn at least doubles the result, so there are few turns
-            size = len(result) * sum(map(len, part)) + len(part) * sum(map(len, result))
-            _check_size(max(size, len(result) * len(part)))
+            _check_size(max(written_out(result, part), len(result) * len(part)))
             result = tuple(mine + theirs for mine in result for theirs in part)
     return result
 
@@ -159,7 +163,7 @@ def _number(text: str) -> int | float:
     return float(text)
 
 
-def _tokens(text: str) -> Iterator[_PathToken]:
+def _tokens(text: str) -> Iterator[Token]:
     position = 0
     while position < len(text):
         found = _TOKENS.match(text, position)
@@ -168,9 +172,9 @@ def _tokens(text: str) -> Iterator[_PathToken]:
                 raise SyntaxProblem("a string without its closing quote", text, position)
             raise SyntaxProblem(f"no token of XPath begins with {text[position]!r}", text, position)
         if found.lastgroup != "space":
-            yield _PathToken(str(found.lastgroup), found.group(), position)
+            yield Token(str(found.lastgroup), found.group(), position)
         position = found.end()
-    yield _PathToken("end", "", position)
+    yield Token("end", "", position)
 
 
 class _XPathParser:
@@ -199,12 +203,12 @@ class _XPathParser:
         alternatives: Alternatives = ()
         while True:
             parts = [self._operand(prefix)]
-            while self._take_word("and"):
+            while self._take("and", "name"):
                 parts.append(self._operand(prefix))
                 _check_size(len(parts))
             alternatives += _all_of(parts)
             _check_size(len(alternatives))
-            if not self._take_word("or"):
+            if not self._take("or", "name"):
                 return alternatives
 
     def _operand(self, prefix: str) -> Alternatives:
@@ -289,16 +293,11 @@ class _XPathParser:
     # Tokens
 
     @property
-    def _now(self) -> _PathToken:
+    def _now(self) -> Token:
         return self._tokens[self._at]
 
-    def _take(self, symbol: str) -> bool:
-        taken = self._now.kind == "symbol" and self._now.text == symbol
-        self._at += taken
-        return taken
-
-    def _take_word(self, word: str) -> bool:
-        taken = self._now.kind == "name" and self._now.text == word
+    def _take(self, text: str, kind: str = "symbol") -> bool:
+        taken = self._now.kind == kind and self._now.text == text
         self._at += taken
         return taken
 
@@ -342,8 +341,8 @@ class _XPathParser:
             self._outside(*_OUTSIDE[token.text], token)
         self._problem(expected, token)
 
-    def _outside(self, what: str, instead: str, token: _PathToken) -> NoReturn:
+    def _outside(self, what: str, instead: str, token: Token) -> NoReturn:
         self._problem(f"{what} is outside the XPath subset: {instead}", token)
 
-    def _problem(self, message: str, token: _PathToken) -> NoReturn:
+    def _problem(self, message: str, token: Token) -> NoReturn:
         raise SyntaxProblem(message, self._text, token.position)

@@ -11,10 +11,10 @@ from roamcast.content.event import Event
 from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import MAX_IN_FRAME
-from roamcast.protocols.odmrp.content import MAX_FILTER, About, Content, Wanted, wanted_of
+from roamcast.protocols.odmrp.content import MAX_FILTER, About, Content, MemberWish, wanted_of
 from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT, MAX_MEMBERS
 from roamcast.protocols.odmrp.parameters import Odmrp
-from roamcast.protocols.odmrp.tables import MAX_WISHES, Members
+from roamcast.protocols.odmrp.tables import MAX_WISHES, GroupMembers
 
 BUDGET = 2.0
 """Seconds of CPU. Without bounds these took from six seconds to hours."""
@@ -35,7 +35,7 @@ def hostile(seed: int, alternatives: int, each: int) -> Filter:
 
 
 def wanting(filter: Filter) -> bytes:
-    attached = msgspec.msgpack.encode(Wanted(filter=filter))
+    attached = msgspec.msgpack.encode(MemberWish(filter=filter))
     assert len(attached) <= MAX_FILTER
     return attached
 
@@ -87,7 +87,7 @@ def test_comparing_a_group_with_own_subscriptions_takes_no_longer_than_it_may() 
 
 
 def test_attachments_of_members_have_a_budget_of_bytes_together() -> None:
-    members, attached = Members(lifetime=100, capacity=512, merge=lines), MAX_ATTACHMENT // 2
+    members, attached = GroupMembers(lifetime=100, capacity=512, merge=lines), MAX_ATTACHMENT // 2
     for group in range(512):
         for node in range(16):
             members.hear(1, group, node, (group * 16 + node).to_bytes(4, "big") + bytes(attached - 4))
@@ -101,12 +101,12 @@ def lines(wishes: Sequence[bytes]) -> bytes:
     return b"\n".join(sorted({line for wish in wishes for line in wish.split(b"\n")}))
 
 
-def wishes_of(members: Members, now: int, group: int = 7) -> set[bytes]:
+def wishes_of(members: GroupMembers, now: int, group: int = 7) -> set[bytes]:
     return {line for wish in members.of(now, group) for line in wish.split(b"\n")}
 
 
 def test_of_more_members_than_have_room_the_rest_is_merged() -> None:
-    members = Members(lifetime=100, capacity=4, merge=lines)
+    members = GroupMembers(lifetime=100, capacity=4, merge=lines)
     everybody = {f"{node}".encode() for node in range(500)}
     for now in (0, 50, 100, 150):
         for node in range(500):
@@ -118,7 +118,7 @@ def test_of_more_members_than_have_room_the_rest_is_merged() -> None:
 
 
 def test_what_a_merged_member_has_given_up_expires_although_others_are_merged_later() -> None:
-    members = Members(lifetime=100, capacity=4, merge=lines)
+    members = GroupMembers(lifetime=100, capacity=4, merge=lines)
     members.hear(0, 7, 1000, b"gone")
     for now in range(10, 400, 10):
         for node in range(80):
@@ -129,7 +129,7 @@ def test_what_a_merged_member_has_given_up_expires_although_others_are_merged_la
 
 
 def test_an_attachment_that_many_share_counts_once() -> None:
-    members, wish = Members(lifetime=100, capacity=512, merge=lines), bytes(MAX_ATTACHMENT)
+    members, wish = GroupMembers(lifetime=100, capacity=512, merge=lines), bytes(MAX_ATTACHMENT)
     for group in range(512):
         for node in range(64):
             members.hear(1, group, node, wish)

@@ -23,7 +23,7 @@ from protocols.odmrp.networks import (
 )
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication
-from roamcast.content.summary.digest import Digest
+from roamcast.content.summary.digest import EventDigest
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
 from roamcast.content.xpath import filter_from_xpath
@@ -53,7 +53,7 @@ def test_the_filters_are_those_of_figure_3_and_the_events_those_of_figure_2() ->
 
 
 def test_three_of_the_five_summaries_pass_one_of_the_three_digests() -> None:
-    digests = [Digest.of(Event.of("CD", content)) for content in CONTENTS]
+    digests = [EventDigest.of(Event.of("CD", content)) for content in CONTENTS]
     passing = [{node for node in FILTERS if Summary.of([filter_of(node)]).passes(digest)} for digest in digests]
     assert passing == list(WANTED)
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.mobility.presence import least_present
-from roamcast.sim.mobility.trace import TraceDescription, read_about
+from roamcast.sim.mobility.trace import TraceDescription, least_present, read_about
 
 MOST_NODES: Final = 100
 LONGEST: Final = 300.0

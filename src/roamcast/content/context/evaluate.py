@@ -23,11 +23,11 @@ from roamcast.content.context.expression import (
     DISTANCE,
     Aggregate,
     And,
-    Comparison,
     Context,
     Exists,
     Expression,
     Function,
+    HostComparison,
     Not,
     Or,
     Scope,
@@ -67,7 +67,7 @@ def _truth(expression: Expression, situation: Situation, distance: float | None)
         case Within():
             location = situation.host.location
             return location is not None and expression.region.contains(*location)
-        case Comparison():
+        case HostComparison():
             return _compared(expression, situation, distance)
         case And():
             return _decided(expression.parts, situation, distance, False)
@@ -91,7 +91,7 @@ def _decided(parts: Sequence[Expression], situation: Situation, distance: float 
     return not by if known else None
 
 
-def _compared(comparison: Comparison, situation: Situation, distance: float | None) -> Truth:
+def _compared(comparison: HostComparison, situation: Situation, distance: float | None) -> Truth:
     left = (
         _aggregated(comparison.left, situation)
         if isinstance(comparison.left, Aggregate)

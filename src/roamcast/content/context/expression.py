@@ -110,7 +110,7 @@ class Aggregate(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.function}({group}{within}{where})"
 
 
-class Comparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=False):
+class HostComparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=False):
     """A value of the host, or of those around it, against a constant or an aggregate."""
 
     left: str | Aggregate
@@ -148,7 +148,7 @@ class Comparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=Fals
         return self.left, self.operator, kind, self.right
 
     def __eq__(self, other: object) -> bool:
-        return self.key == other.key if isinstance(other, Comparison) else NotImplemented
+        return self.key == other.key if isinstance(other, HostComparison) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -187,7 +187,7 @@ class Or(msgspec.Struct, frozen=True, array_like=True, tag="or"):
         return " or ".join(_inside(self, part) for part in self.parts) or "false"
 
 
-Expression = Within | Exists | Comparison | Not | And | Or
+Expression = Within | Exists | HostComparison | Not | And | Or
 Node = Expression | Aggregate
 
 
@@ -212,7 +212,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
             return node.parts
         case Not():
             return (node.part,)
-        case Comparison():
+        case HostComparison():
             return tuple(side for side in (node.left, node.right) if isinstance(side, Aggregate))
         case Aggregate() if node.where is not None:
             return (node.where,)

@@ -19,10 +19,10 @@ from roamcast.content.context.expression import (
     DISTANCE,
     Aggregate,
     And,
-    Comparison,
     Context,
     Exists,
     Expression,
+    HostComparison,
     Or,
     Scope,
     Within,
@@ -128,6 +128,6 @@ def _attributes(aggregate: Aggregate) -> Iterator[str]:
     for node in nodes(aggregate):
         if isinstance(node, Exists):
             asked.append(node.attribute)
-        elif isinstance(node, Comparison) and isinstance(node.left, str):
+        elif isinstance(node, HostComparison) and isinstance(node.left, str):
             asked.append(node.left)
     return (attribute for attribute in asked if attribute not in MEASURED and attribute != DISTANCE)

@@ -31,11 +31,11 @@ from roamcast.content.context.expression import (
     MAX_SIZE,
     Aggregate,
     And,
-    Comparison,
     Context,
     Exists,
     Expression,
     Function,
+    HostComparison,
     Not,
     Or,
     Scope,
@@ -59,8 +59,7 @@ def parse_context(text: str, me: Point | None = None) -> Context:
     """
     parser = _ContextParser(text, me)
     expression = parser.alternatives()
-    if parser.token.kind != "end":
-        raise parser.problem("'and', 'or' or the end of the text")
+    parser.end()
     return Context(expression)
 
 
@@ -78,6 +77,8 @@ class _ContextParser(TokenReader):
         **{word: f"write within({word}(...))" for word in _REGIONS},
     }
 
+    MOST_INSIDE: ClassVar[tuple[int, str]] = (MAX_DEPTH, "parentheses, nots and aggregates")
+
     def __init__(self, text: str, me: Point | None) -> None:
         super().__init__(text)
         self.me = me
@@ -93,12 +94,6 @@ class _ContextParser(TokenReader):
         """Refuses a token that was already taken."""
         self.token = place
         raise self.problem(expected, hint)
-
-    def deeper(self) -> Token:
-        if self.depth == MAX_DEPTH:
-            raise self.problem(f"at most {MAX_DEPTH} parentheses, nots and aggregates inside each other")
-        self.depth += 1
-        return self.take()
 
     def alternatives(self) -> Expression:
         parts = [self.conjunction()]
@@ -146,16 +141,6 @@ class _ContextParser(TokenReader):
         part = self.factor()
         self.depth -= 1
         return Not(part)
-
-    def close(self, opened: Token, others: str = "", hint: str = "") -> None:
-        """Takes the parenthesis that closes `opened`, and leaves the level that `deeper` entered there."""
-        self.depth -= 1
-        self.closing(opened, others, hint)
-
-    def closing(self, opened: Token, others: str = "", hint: str = "") -> None:
-        if self.token.kind != "close":
-            raise self.problem(f"{others}a ')' for the '(' at position {opened.position}", hint)
-        self.take()
 
     def is_call(self, *words: str) -> bool:
         """Whether the current token is one of the words, with a parenthesis after it."""
@@ -226,7 +211,7 @@ class _ContextParser(TokenReader):
     def metres(self, name: str) -> float:
         return self.number(f"{name}, a number of metres")
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> HostComparison:
         first = self.token
         if self.is_call(*Function):
             return self.comparison_of_numbers()
@@ -235,22 +220,22 @@ class _ContextParser(TokenReader):
         if self.is_call(*Function):
             if operator in STRING_ONLY:
                 raise self.problem(f"a quoted string, since '{operator}' looks at strings")
-            return Comparison(left, operator, self.aggregate())
-        return Comparison(left, operator, self.value(operator))
+            return HostComparison(left, operator, self.aggregate())
+        return HostComparison(left, operator, self.value(operator))
 
-    def comparison_of_numbers(self) -> Comparison:
+    def comparison_of_numbers(self) -> HostComparison:
         left = self.aggregate()
         operator = OPERATORS.get(self.token.text)
         if operator is None or operator in STRING_ONLY:
             raise self.problem(f"a comparison of numbers, one of {' '.join(_NUMERIC)}")
         self.take()
         if self.is_call(*Function):
-            return Comparison(left, operator, self.aggregate())
+            return HostComparison(left, operator, self.aggregate())
         place = self.token
         right = self.value(Operator.EQ)
         if kind_of(right) is not Kind.NUMBER:
             self.refuse(place, f"a number, since '{left.function}' is one")
-        return Comparison(left, operator, right)
+        return HostComparison(left, operator, right)
 
     def aggregate(self) -> Aggregate:
         if self.in_where:

@@ -42,7 +42,7 @@ class Affixes(NamedTuple):
     suffix: frozenset[int] = frozenset()
 
 
-class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class EventDigest(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a Join Request says about an event."""
 
     type: int
@@ -79,7 +79,7 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
         columns: Columns = BY_NAME,
         affixes: Affixes | None = None,
         elements: Container[int] | None = None,
-    ) -> "Digest":
+    ) -> "EventDigest":
         """The digest of an event, with all prefixes and suffixes, or only with those of some elements.
 
         If `elements` is given, only those with these keys are listed.

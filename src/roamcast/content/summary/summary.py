@@ -22,7 +22,7 @@ from roamcast.content.event import TYPE
 from roamcast.content.filter import Conjunction, Constraint, Filter, Operator
 from roamcast.content.summary.bloom import MAX_BITS, MAX_HASHES
 from roamcast.content.summary.columns import BY_NAME, Columns
-from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.digest import Affixes, EventDigest
 from roamcast.content.summary.element import ElementCondition, condition_of
 from roamcast.content.summary.entry import EntryBuilder, TypeEntry
 from roamcast.content.summary.hashing import type_hash
@@ -89,7 +89,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
                 builder.entry(entry.type).unite(entry if len(fingerprints) < 2 else TypeEntry(entry.type))
         return builder.build(fingerprints.pop() if len(fingerprints) == 1 else 0, budget)
 
-    def passes(self, digest: Digest) -> bool:
+    def passes(self, digest: EventDigest) -> bool:
         """Whether somebody may want the event. False means that nobody does."""
         entries = [entry for entry in self.entries if entry.type is None or entry.type == digest.type]
         if not entries or self.columns != digest.columns:

@@ -34,7 +34,7 @@ from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.odmrp.content import Content
-from roamcast.protocols.odmrp.extension import Channels, Extension, Offer
+from roamcast.protocols.odmrp.extension import Channels, Extension, GroupOffer
 from roamcast.protocols.odmrp.messages import (
     MAX_MEMBERS,
     MAX_ROWS,
@@ -47,7 +47,16 @@ from roamcast.protocols.odmrp.messages import (
     cause_of,
 )
 from roamcast.protocols.odmrp.parameters import Odmrp
-from roamcast.protocols.odmrp.tables import Flags, Held, Members, MeshChanged, Pending, Route, Routes, Sending
+from roamcast.protocols.odmrp.tables import (
+    Flags,
+    GroupMembers,
+    HeldEvent,
+    MeshChanged,
+    PendingTable,
+    Route,
+    RoutesBack,
+    Sending,
+)
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import seconds
 
@@ -68,11 +77,11 @@ class OdmrpBroker(Broker[Odmrp]):
             Content(node, params, port.spend) if params.mode == "extended" else Channels(params.channels)
         )
         self._sequence = 0
-        self._routes = Routes(self._timeout, params.table)
+        self._routes = RoutesBack(self._timeout, params.table)
         self._flags = Flags(port, self._timeout, params.table)
-        self._members = Members(self._timeout, params.table, self._extension.merge)
+        self._members = GroupMembers(self._timeout, params.table, self._extension.merge)
         self._sending: dict[int, Sending] = {}
-        self._pending: dict[int, Pending] = {}
+        self._pending: dict[int, PendingTable] = {}
         self._requests = DuplicateWindow(params.window)
         self._events = DuplicateWindow(params.window)  # (group, event): an event may go to several groups
 
@@ -113,7 +122,7 @@ class OdmrpBroker(Broker[Odmrp]):
 
     # --- Join Requests ----------------------------------------------------------------------------------------------
 
-    def _request(self, now: Time, sending: Sending, offer: Offer, event: Event, inside: bool) -> None:
+    def _request(self, now: Time, sending: Sending, offer: GroupOffer, event: Event, inside: bool) -> None:
         self._sequence += 1
         sending.latest, sending.due = now, now + self._varied()
         about = self._extension.about(event, offer, lambda: self._known(now))
@@ -169,10 +178,10 @@ class OdmrpBroker(Broker[Odmrp]):
             if self._extension.joins(group, route.about):
                 self._report(now, source, group)
 
-    def _report(self, now: Time, source: Node, group: int, below: bool = False) -> Pending:
+    def _report(self, now: Time, source: Node, group: int, below: bool = False) -> PendingTable:
         pending = self._pending.get(group)
         if pending is None:
-            pending = Pending()
+            pending = PendingTable()
             put(self._pending, group, pending, self.params.table)
             self.port.set_timer(now + seconds(self.rng.random() * self.params.gather), ("table", group))
         put(pending.sources, source, below or pending.sources.get(source, False), MAX_ROWS)
@@ -258,7 +267,7 @@ class OdmrpBroker(Broker[Odmrp]):
                 break
         return [wanted for wanted in wishes if wanted]
 
-    def _send(self, now: Time, offer: Offer, event: Event) -> None:
+    def _send(self, now: Time, offer: GroupOffer, event: Event) -> None:
         sending = self._sending.get(offer.group)
         if sending is None or now - sending.latest > self._timeout:
             sending = Sending(now, now, now)
@@ -268,11 +277,11 @@ class OdmrpBroker(Broker[Odmrp]):
             self._request(now, sending, offer, event, inside)
             if inside:
                 return
-        held = Held(event, offer, now + self._refresh)
+        held = HeldEvent(event, offer, now + self._refresh)
         if not self._try(now, sending, held):
             self._hold(now, sending, held)
 
-    def _try(self, now: Time, sending: Sending, held: Held) -> bool:
+    def _try(self, now: Time, sending: Sending, held: HeldEvent) -> bool:
         """Sends an event between two Join Requests, or decides against it; False: it must wait."""
         if now < sending.started + self._settle:
             return False
@@ -289,7 +298,7 @@ class OdmrpBroker(Broker[Odmrp]):
             return False
         return True
 
-    def _hold(self, now: Time, sending: Sending, held: Held) -> None:
+    def _hold(self, now: Time, sending: Sending, held: HeldEvent) -> None:
         group = held.offer.group
         oldest = put(sending.held, held.event.id, held, self.params.held)
         if oldest is not None:

@@ -40,13 +40,13 @@ from roamcast.content.event import Event
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.content.structure import Decoder, Limits
 from roamcast.content.summary.columns import Columns
-from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.digest import Affixes, EventDigest
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.summary import Summary
 from roamcast.content.widening import length, too_long, widened
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Work
-from roamcast.protocols.odmrp.extension import Extension, Known, Offer
+from roamcast.protocols.odmrp.extension import Extension, GroupOffer, Known
 from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
 from roamcast.protocols.odmrp.parameters import Odmrp
 
@@ -69,24 +69,21 @@ _NO_AFFIXES: Final = Affixes()
 class About(msgspec.Struct, frozen=True, array_like=True):
     """What a Join Request says about its group. Nothing: any event may come."""
 
-    digest: Digest | None = None
+    digest: EventDigest | None = None
     filter: Filter | None = None
 
 
-class Wanted(msgspec.Struct, frozen=True, array_like=True):
+class MemberWish(msgspec.Struct, frozen=True, array_like=True):
     """What a Join Table says about a member."""
 
     summary: Summary | None = None
     filter: Filter | None = None
 
 
-_LIMITS: Final = Limits(MAX_ATTACHMENT)
-_ABOUT: Final = Decoder[About](About, _LIMITS)
-_WANTED: Final = Decoder[Wanted](Wanted, _LIMITS)
 _encode: Final = msgspec.msgpack.encode
 
-
 A = TypeVar("A")
+S = TypeVar("S", About, MemberWish)
 
 
 def _remembered(decode: Callable[[bytes], A]) -> Callable[[bytes], A]:
@@ -110,26 +107,24 @@ def _remembered(decode: Callable[[bytes], A]) -> Callable[[bytes], A]:
     return look_up
 
 
-@_remembered
-def about_of(attachment: bytes) -> About | None:
-    try:
-        about = _ABOUT.decode(attachment)
-    except ContentError:
-        return None
-    return about if _acceptable(attachment, about.filter) else None
+def _reader(shape: type[S]) -> Callable[[bytes], S | None]:
+    """Decodes attachments; None: it cannot be decoded, or has a filter that is too long."""
+    decoder = Decoder[S](shape, Limits(MAX_ATTACHMENT))
+
+    @_remembered
+    def read(attachment: bytes) -> S | None:
+        try:
+            said = decoder.decode(attachment)
+        except ContentError:
+            return None
+        acceptable = said.filter is None or (len(attachment) <= MAX_FILTER and not too_long(said.filter))
+        return said if acceptable else None
+
+    return read
 
 
-@_remembered
-def wanted_of(attachment: bytes) -> Wanted | None:
-    try:
-        wanted = _WANTED.decode(attachment)
-    except ContentError:
-        return None
-    return wanted if _acceptable(attachment, wanted.filter) else None
-
-
-def _acceptable(attachment: bytes, filter: Filter | None) -> bool:
-    return filter is None or (len(attachment) <= MAX_FILTER and not too_long(filter))
+about_of: Final = _reader(About)
+wanted_of: Final = _reader(MemberWish)
 
 
 @_remembered
@@ -149,7 +144,7 @@ def elements_of(attachment: bytes) -> tuple[int, dict[int | None, frozenset[int]
     }
 
 
-def number_of(what: Digest | Filter | int) -> int:
+def number_of(what: EventDigest | Filter | int) -> int:
     """The number of a group, the same on every node."""
     return int.from_bytes(blake2b(_encode(what), digest_size=8).digest(), "big") >> 1
 
@@ -167,7 +162,7 @@ class Content(Extension):
         self._summary = Summary()
         self._wanted = b""
         self._joins: dict[bytes, bool] = {}  # by attachment of a group; cleared when subscriptions change
-        self._latest: tuple[int, Digest] | None = None  # the event looked at last
+        self._latest: tuple[int, EventDigest] | None = None  # the event looked at last
 
     # --- The node's own subscriptions -------------------------------------------------------------------------------
 
@@ -178,9 +173,9 @@ class Content(Extension):
         if not filters:
             self._wanted = b""
         elif self._filters:
-            self._wanted = _encode(Wanted(filter=self._merged(filters, MAX_OWN)))
+            self._wanted = _encode(MemberWish(filter=self._merged(filters, MAX_OWN)))
         else:
-            self._wanted = _encode(Wanted(summary=self._summary))
+            self._wanted = _encode(MemberWish(summary=self._summary))
 
     @property
     def _budget(self) -> int:
@@ -225,9 +220,9 @@ class Content(Extension):
         known = [one for one in map(wanted_of, attached) if one is not None]
         if self._filters:
             filters = [one.filter for one in known if one.filter is not None]
-            return _encode(Wanted(filter=self._merged(filters, MAX_COMPARED) if filters else NOTHING))
+            return _encode(MemberWish(filter=self._merged(filters, MAX_COMPARED) if filters else NOTHING))
         summaries = [one.summary for one in known if one.summary is not None]
-        return _encode(Wanted(summary=Summary().union(*summaries, budget=self._params.summary.budget)))
+        return _encode(MemberWish(summary=Summary().union(*summaries, budget=self._params.summary.budget)))
 
     def _merged(self, filters: Sequence[Filter], longest: int) -> Filter:
         """One filter for all of these; in one pass if they have more than `longest` constraints together."""
@@ -244,15 +239,15 @@ class Content(Extension):
             return known.filter.matches(event)
         return known.summary is not None and self._passes(known.summary, self._digest(event))
 
-    def _passes(self, summary: Summary, digest: Digest) -> bool:
+    def _passes(self, summary: Summary, digest: EventDigest) -> bool:
         self._spend("compare")
         return summary.passes(digest)
 
-    def _digest(self, event: Event) -> Digest:
+    def _digest(self, event: Event) -> EventDigest:
         """The event's digest, with all prefixes and suffixes: it is not sent."""
         if self._latest is None or self._latest[0] != event.id:
             self._tell_conversion(event)
-            self._latest = event.id, Digest.of(event, self._columns)
+            self._latest = event.id, EventDigest.of(event, self._columns)
         return self._latest[1]
 
     def _tell_conversion(self, event: Event) -> None:
@@ -263,17 +258,17 @@ class Content(Extension):
 
     # --- Own events -------------------------------------------------------------------------------------------------
 
-    def offers(self, event: Event, known: Known) -> list[Offer]:
+    def offers(self, event: Event, known: Known) -> list[GroupOffer]:
         if self._params.grouping == "source":
-            return [Offer(number_of(self._node))]
+            return [GroupOffer(number_of(self._node))]
         if self._params.grouping == "elements":
             elements = self._asked_for(event, known())
-            return [Offer(number_of(self._bare_digest(event, elements)), elements=elements)]
+            return [GroupOffer(number_of(self._bare_digest(event, elements)), elements=elements)]
         least = self._least_constrained(event, known()) if self._filters else []
         # The bare digest does not depend on what is known.
-        return [Offer(number_of(one), one) for one in least] or [Offer(number_of(self._bare_digest(event)))]
+        return [GroupOffer(number_of(one), one) for one in least] or [GroupOffer(number_of(self._bare_digest(event)))]
 
-    def about(self, event: Event, offer: Offer, known: Known) -> bytes:
+    def about(self, event: Event, offer: GroupOffer, known: Known) -> bytes:
         group = self._params.request != "event"
         if group and offer.filter is not None:
             return _fitting(About(self._bare_digest(event), offer.filter), About(None, offer.filter))
@@ -286,14 +281,14 @@ class Content(Extension):
         elements = offer.elements if group else None
         self._tell_conversion(event)
         return _fitting(
-            About(Digest.of(event, self._columns, affixes, elements)),
+            About(EventDigest.of(event, self._columns, affixes, elements)),
             About(self._bare_digest(event, elements)),
-            About(Digest(type_hash(event.type), self._columns.fingerprint, more=True)),
+            About(EventDigest(type_hash(event.type), self._columns.fingerprint, more=True)),
         )
 
-    def _bare_digest(self, event: Event, elements: frozenset[int] | None = None) -> Digest:
+    def _bare_digest(self, event: Event, elements: frozenset[int] | None = None) -> EventDigest:
         self._tell_conversion(event)
-        return Digest.of(event, self._columns, _NO_AFFIXES, elements)
+        return EventDigest.of(event, self._columns, _NO_AFFIXES, elements)
 
     def _asked_for(self, event: Event, known: Sequence[bytes]) -> frozenset[int]:
         """The keys of the elements that known members ask for in events of this type."""

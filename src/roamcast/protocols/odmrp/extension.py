@@ -26,7 +26,7 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.text import parse_filter
 
 
-class Offer(NamedTuple):
+class GroupOffer(NamedTuple):
     """A group that an event goes to."""
 
     group: int
@@ -49,10 +49,10 @@ class Extension(abc.ABC):
         """The node's own subscriptions have changed to these."""
 
     @abc.abstractmethod
-    def offers(self, event: Event, known: Known) -> list[Offer]:
+    def offers(self, event: Event, known: Known) -> list[GroupOffer]:
         """The groups that an event goes to."""
 
-    def about(self, event: Event, offer: Offer, known: Known) -> bytes:
+    def about(self, event: Event, offer: GroupOffer, known: Known) -> bytes:
         """What a Join Request for the event and one of its groups says."""
         return b""
 
@@ -98,8 +98,8 @@ class Channels(Extension):
         wider = (channel for channel, filter in self._channels.items() if covers(filter, wanted))
         return next(itertools.chain(same, wider), None)
 
-    def offers(self, event: Event, known: Known) -> list[Offer]:
-        return [Offer(channel) for channel, filter in self._channels.items() if filter.matches(event)]
+    def offers(self, event: Event, known: Known) -> list[GroupOffer]:
+        return [GroupOffer(channel) for channel, filter in self._channels.items() if filter.matches(event)]
 
     def joins(self, group: int, about: bytes) -> bool:
         return group in self._joined

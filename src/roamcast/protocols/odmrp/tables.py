@@ -8,7 +8,7 @@ from roamcast.bounded import put
 from roamcast.content.event import Event
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.facts import Fact
-from roamcast.protocols.odmrp.extension import Offer
+from roamcast.protocols.odmrp.extension import GroupOffer
 from roamcast.protocols.odmrp.messages import MAX_MEMBERS
 
 MAX_UPSTREAM: Final = 8
@@ -57,7 +57,7 @@ class Route:
             put(self.told, node, wanted, MAX_MEMBERS)
 
 
-class Routes:
+class RoutesBack:
     """Routes by source and group."""
 
     def __init__(self, lifetime: Time, capacity: int) -> None:
@@ -129,7 +129,7 @@ class Flags:
         return len(self._flags)
 
 
-class Members:
+class GroupMembers:
     """The members of groups, as learned from Join Tables: at a source all of them, at a forwarder those downstream.
 
     By group and node: when it was last heard of, and its attachment. Of more than `MAX_MEMBERS`, those heard of longest
@@ -200,11 +200,11 @@ class Members:
 
 
 @dataclass
-class Held:
+class HeldEvent:
     """An event that waits for a route."""
 
     event: Event
-    offer: Offer
+    offer: GroupOffer
     until: Time
 
 
@@ -218,11 +218,11 @@ class Sending:
     """Its latest Join Request."""
     due: Time
     """The time from which the next event is sent in a new Join Request."""
-    held: dict[int, Held] = field(default_factory=dict)
+    held: dict[int, HeldEvent] = field(default_factory=dict)
 
 
 @dataclass
-class Pending:
+class PendingTable:
     """A Join Table that is about to be sent: its sources, and the members collected for it."""
 
     sources: dict[Node, bool] = field(default_factory=dict)

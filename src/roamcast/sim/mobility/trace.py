@@ -15,6 +15,9 @@ The rules this file owns:
 * A run takes a *window* of the trace and as many of its nodes as the scenario has. Where the window begins and which
   nodes are taken may be drawn from the seed: then runs differ in their movement, and intervals over seeds contain the
   variance of the movement. With the same window and nodes in every run, they say nothing about other days or people.
+* A node is in a window if one of its legs or contacts overlaps it. A window that begins at t and lasts w overlaps what
+  starts before t + w and ends after t, so a node is missed by the windows that begin between two of its stays more than
+  w apart.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +32,7 @@ import pyarrow.compute as pc
 from msgspec import Meta
 
 from roamcast.config.errors import decode_bytes
-from roamcast.sim.mobility.base import Area, Leg, Pen, ScenarioError
+from roamcast.sim.mobility.base import FOREVER, Area, Leg, Pen, ScenarioError
 from roamcast.units import SECOND
 
 VERSION: Final = 1
@@ -173,6 +176,37 @@ def link_changes(
     return _rows_of(changes)
 
 
+def least_present(folder: Path, window: float) -> int:
+    """The least number of nodes in any window of `window` seconds that a seed may draw.
+
+    It is exact: it is computed wherever a node comes or goes.
+    """
+    about = read_about(folder)
+    length, last = round(window * SECOND), round((about.span - window) * SECOND)
+    table = _rows(folder / "links", LINKS) if about.kind == "contacts" else _rows(folder / "legs", LEGS)
+    nodes = [name for name in table.column_names if name in ("a", "b", "node")]
+    parts = [[table[name].to_numpy() for name in (node, "start", "end")] for node in nodes]
+    stays = np.concatenate([np.array(part, np.int64) for part in parts], axis=1)
+    if not stays.size:
+        return 0
+    firsts, lasts = (np.sort(np.concatenate(ends)) for ends in zip(*_seen(stays, length), strict=True))
+    begins = np.unique(np.concatenate([[0], firsts, lasts]))
+    begins = begins[(begins >= 0) & (begins <= last)]
+    present = np.searchsorted(firsts, begins, "left") - np.searchsorted(lasts, begins, "right")
+    return int(present.min())
+
+
+def _seen(stays: np.ndarray, length: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each node, the open intervals of time in which a window of this length must begin to contain the node."""
+    order = np.lexsort((stays[1], stays[0]))
+    nodes, starts, ends = stays[:, order]
+    edges = np.flatnonzero(np.diff(nodes)) + 1
+    for own_starts, own_ends in zip(np.split(starts, edges), np.split(ends, edges), strict=True):
+        latest = np.maximum.accumulate(own_ends)  # contacts of a node overlap
+        apart = own_starts[1:] - length >= latest[:-1]
+        yield own_starts[np.r_[True, apart]] - length, latest[np.r_[apart, True]]
+
+
 def _rows_of(columns: tuple[np.ndarray, ...]) -> Iterator[tuple[Any, ...]]:
     """Rows of columns, in batches: as Python numbers, a whole large trace would take five times the memory."""
     for first in range(0, len(columns[0]), _AT_ONCE):
@@ -201,7 +235,7 @@ def _taken(present: Sequence[int], nodes: int, seed: int, subset: str, folder: P
     return sorted(Random(f"{seed}/trace/nodes").sample(ordered, nodes)) if subset == "drawn" else ordered[:nodes]
 
 
-def _rows(folder: Path, schema: pa.Schema, begin: int, end: int) -> pa.Table:
+def _rows(folder: Path, schema: pa.Schema, begin: int = -FOREVER, end: int = FOREVER) -> pa.Table:
     """The rows that overlap the window, with the columns of the schema."""
     import pyarrow.dataset as ds  # noqa: PLC0415  # it imports pandas: a second that few scenarios need
 

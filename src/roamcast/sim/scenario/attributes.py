@@ -11,12 +11,9 @@ from msgspec import Meta
 
 from roamcast.content.event import Scalar, check_scalar, check_text
 from roamcast.errors import ContentError
-from roamcast.sim.scenario.draw import Drawn, draw, values_of
+from roamcast.sim.scenario.draw import Drawn, draw, interval_problems, values_of
 from roamcast.sim.scenario.some_nodes import SomeNodes
 from roamcast.units import SECOND
-
-MIN_CHANGE = 0.001
-"""Seconds between two changes of an attribute."""
 
 
 class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,8 +33,7 @@ class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
-        if self.change is not None and not self.change >= MIN_CHANGE:
-            yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
+        yield from interval_problems("change", self.change, "changes")
         for name, drawn in self.set.items():
             try:
                 check_text(name, "an attribute's name")

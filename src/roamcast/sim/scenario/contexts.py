@@ -6,7 +6,7 @@ times.
 
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -57,18 +57,32 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Context(within if self.where is None else And((within, parse_context(self.where).expression)))
 
 
-def place_problems(place: str | Placed | None, area: Area | None) -> Iterator[str]:
-    if isinstance(place, Placed):
-        yield from place.problems(area)
-    elif place is not None:
-        yield from _unreadable(place)
+class GroupContexts(NamedTuple):
+    """The contexts of a group's events or subscriptions, and the names of their fields."""
 
+    place_field: str
+    place: str | Placed | None
+    domain_field: str
+    domain: str | tuple[str, ...] | None
 
-def domain_problems(domain: str | tuple[str, ...] | None) -> Iterator[str]:
-    if domain == ():
-        yield "an empty list: at least one context to draw from"
-    for text in choices(domain):
-        yield from _unreadable(text)
+    def problems(self, area: Area | None) -> Iterator[tuple[str, str]]:
+        if isinstance(self.place, Placed):
+            yield from ((self.place_field, rule) for rule in self.place.problems(area))
+        elif self.place is not None:
+            yield from ((self.place_field, rule) for rule in _unreadable(self.place))
+        if self.domain == ():
+            yield self.domain_field, "an empty list: at least one context to draw from"
+        for text in choices(self.domain):
+            yield from ((self.domain_field, rule) for rule in _unreadable(text))
+
+    def draw_place(self, node: int, time: int, rng: Random, area: Area | None, here: Here | None) -> Context | None:
+        if isinstance(self.place, Placed):
+            return self.place.draw(node, time, rng, area, here)
+        return None if self.place is None else parse_context(self.place)
+
+    def draw_domain(self, rng: Random) -> Context | None:
+        texts = choices(self.domain)
+        return parse_context(rng.choice(texts)) if texts else None
 
 
 def _unreadable(text: str) -> Iterator[str]:

@@ -1,10 +1,17 @@
 """Values that a scenario gives or draws: one value, a list to draw from, or bounds to draw between."""
 
+from collections.abc import Iterator
 from random import Random
+from typing import Final, TypeVar
 
 import msgspec
 
 from roamcast.content.event import Scalar
+
+T = TypeVar("T", str, float)
+
+MIN_INTERVAL: Final = 0.001
+"""Seconds between two changes of an attribute or a subscription."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,9 +35,14 @@ def draw(drawn: Drawn, rng: Random) -> Scalar:
     return rng.choice(drawn) if isinstance(drawn, tuple) else drawn
 
 
-def choices(one_or_more: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The texts to draw from; none: there is nothing to draw."""
-    return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else one_or_more
+def choices(one_or_more: T | tuple[T, ...] | None) -> tuple[T, ...]:
+    """What to draw from; none: there is nothing to draw."""
+    return () if one_or_more is None else one_or_more if isinstance(one_or_more, tuple) else (one_or_more,)
+
+
+def interval_problems(field: str, interval: float | None, what: str) -> Iterator[tuple[str, str]]:
+    if interval is not None and not interval >= MIN_INTERVAL:
+        yield field, f"{interval:g} s: at least {MIN_INTERVAL:g} s between two {what}"
 
 
 def values_of(drawn: Drawn) -> tuple[Scalar, ...]:

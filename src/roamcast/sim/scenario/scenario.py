@@ -28,7 +28,6 @@ from roamcast.sim.core.interface import FIRST_HOST_KIND, Settings
 from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
 from roamcast.sim.scenario.attributes import Attributes
 from roamcast.sim.scenario.away import Away
-from roamcast.sim.scenario.contexts import Placed
 from roamcast.sim.scenario.documents import with_contents
 from roamcast.sim.scenario.draw import choices
 from roamcast.sim.scenario.links import ScriptedLinks
@@ -400,20 +399,17 @@ def _refused(scenario: Scenario, entry: Entry, group: SubscriberGroup | Publishe
     params = _parameters_of(scenario, entry)
     if params is None:
         return
-    for field, place, domain_field, domain in group.contexts:
-        if isinstance(place, Placed):
-            context: Context | None = place.draw(0, 0, Random(0), scenario.area, lambda node, time: (0.0, 0.0))
+    contexts = group.contexts
+    place = contexts.draw_place(0, 0, Random(0), scenario.area, lambda node, time: (0.0, 0.0))
+    asked: list[tuple[str, Context | None, Context | None]] = [(contexts.place_field, place, None)]
+    asked += [(contexts.domain_field, None, parse_context(text)) for text in choices(contexts.domain)]
+    for name, one, other in asked:
+        sample: Publication | Subscription
+        if isinstance(group, PublisherGroup):
+            sample = Publication(Event(group.type, id=1), None, one, other)
         else:
-            context = None if place is None else parse_context(place)
-        asked: list[tuple[str, Context | None, Context | None]] = [(field, context, None)]
-        asked += [(domain_field, None, parse_context(text)) for text in choices(domain)]
-        for name, one, other in asked:
-            sample: Publication | Subscription
-            if isinstance(group, PublisherGroup):
-                sample = Publication(Event(group.type, id=1), None, one, other)
-            else:
-                sample = Subscription(1, EVERYTHING, None, one, other)
-            yield from ((name, refusal) for refusal in entry.refusals(sample, params))
+            sample = Subscription(1, EVERYTHING, None, one, other)
+        yield from ((name, refusal) for refusal in entry.refusals(sample, params))
 
 
 def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401  # it is TOML

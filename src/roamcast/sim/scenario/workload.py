@@ -10,13 +10,12 @@ import heapq
 import itertools
 from collections.abc import Iterator
 from random import Random
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from roamcast.content.context.expression import Context
-from roamcast.content.context.text import parse_context
 from roamcast.content.document import Carry
 from roamcast.content.event import Event, Scalar, event_id
 from roamcast.content.filter import Filter
@@ -25,14 +24,11 @@ from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
 from roamcast.sim.mobility import Area
-from roamcast.sim.scenario.contexts import Here, Placed, domain_problems, place_problems
+from roamcast.sim.scenario.contexts import GroupContexts, Here, Placed
 from roamcast.sim.scenario.documents import events_of
-from roamcast.sim.scenario.draw import Drawn, choices, draw, values_of
+from roamcast.sim.scenario.draw import Drawn, choices, draw, interval_problems, values_of
 from roamcast.sim.scenario.some_nodes import unknown_nodes
 from roamcast.units import SECOND, seconds
-
-MIN_CHANGE: Final = 0.001
-"""Seconds between two changes of a subscription."""
 
 
 class _WorkloadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +47,7 @@ class _NodeGroup(_WorkloadTable, frozen=True, kw_only=True):
 
     @property
     def lifetimes(self) -> tuple[float, ...]:
-        return () if self.lifetime is None else self.lifetime if isinstance(self.lifetime, tuple) else (self.lifetime,)
+        return choices(self.lifetime)
 
     @property
     def members(self) -> int:
@@ -72,15 +68,9 @@ class _NodeGroup(_WorkloadTable, frozen=True, kw_only=True):
         if self.lifetime == ():
             yield "lifetime", "an empty list: at least one to draw from"
 
-    def context_problems(self, area: Area | None) -> Iterator[tuple[str, str]]:
-        """The problems of its contexts."""
-        for name, place, domain_name, domain in self.contexts:
-            yield from ((name, rule) for rule in place_problems(place, area))
-            yield from ((domain_name, rule) for rule in domain_problems(domain))
-
     @property
-    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
-        return ()
+    def contexts(self) -> GroupContexts:
+        raise NotImplementedError
 
 
 class SubscriberGroup(_NodeGroup, frozen=True, kw_only=True):
@@ -128,8 +118,8 @@ class SubscriberGroup(_NodeGroup, frozen=True, kw_only=True):
     ] = 1.0
 
     @property
-    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
-        return (("interest", self.interest, "publication_domain", self.publication_domain),)
+    def contexts(self) -> GroupContexts:
+        return GroupContexts("interest", self.interest, "publication_domain", self.publication_domain)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -153,15 +143,13 @@ class SubscriberGroup(_NodeGroup, frozen=True, kw_only=True):
                 yield field, "an empty list: at least one filter to draw from"
         if self.xpath is not None and self.filter != "true":
             yield "xpath", "cannot be combined with a filter: give either"
-        if self.change is not None and not self.change >= MIN_CHANGE:
-            yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
-        elif self.change is not None and self.every is not None:
+        yield from interval_problems("change", self.change, "changes")
+        if self.change is not None and self.every is not None:
             yield "change", "cannot be combined with every: such subscriptions end with their lifetimes"
         elif self.change is not None and len(different) == 1:
             yield "change", f"every {self.change:g} s, but there is no other filter to change to"
-        if self.every is not None and not self.every >= MIN_CHANGE:
-            yield "every", f"{self.every:g} s: at least {MIN_CHANGE:g} s between two subscriptions"
-        elif self.every is not None and self.lifetime is None:
+        yield from interval_problems("every", self.every, "subscriptions")
+        if self.every is not None and self.lifetime is None:
             yield "every", "needs a lifetime: subscriptions that never end would pile up"
 
 
@@ -226,8 +214,8 @@ class PublisherGroup(_NodeGroup, frozen=True, kw_only=True):
     ] = None
 
     @property
-    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
-        return (("relevance", self.relevance, "subscription_domain", self.subscription_domain),)
+    def contexts(self) -> GroupContexts:
+        return GroupContexts("relevance", self.relevance, "subscription_domain", self.subscription_domain)
 
     def event(self, rng: Random, id: int) -> Event:
         """One event with drawn content, padded to its size, or the event of a document."""
@@ -301,11 +289,8 @@ class Workload(_WorkloadTable, frozen=True, kw_only=True):
     @property
     def placed(self) -> bool:
         """Whether a region is placed around a node, so that the node's position must be known."""
-        return any(
-            isinstance(place, Placed) and place.around == "node"
-            for group in (*self.subscribers, *self.publishers)
-            for _, place, _, _ in group.contexts
-        )
+        places = [group.contexts.place for group in (*self.subscribers, *self.publishers)]
+        return any(isinstance(place, Placed) and place.around == "node" for place in places)
 
     def problems(
         self, nodes: int, duration: float, area: Area | None = None, cooldown: float = 0.0
@@ -316,7 +301,7 @@ class Workload(_WorkloadTable, frozen=True, kw_only=True):
         )
         for field, groups, what, end in sides:
             for number, group in enumerate(groups):
-                for name, rule in (*group.problems(nodes), *group.context_problems(area)):
+                for name, rule in (*group.problems(nodes), *group.contexts.problems(area)):
                     yield f"{field}[{number}].{name}", rule
                 if group.start >= end:
                     yield f"{field}[{number}].start", f"{group.start:g} s is not before the {what} at {end:g} s"
@@ -390,29 +375,19 @@ def _draw_nodes(
     return members
 
 
-class _Contexts:
-    """Draws lifetimes and contexts."""
+class _Contexts(NamedTuple):
+    """Draws lifetimes and places."""
 
-    def __init__(self, seed: int, area: Area | None, here: Here | None) -> None:
-        self._seed = seed
-        self._area = area
-        self._here = here
+    seed: int
+    area: Area | None
+    here: Here | None
 
     def stream(self, side: str, node: int) -> Random:
-        return Random(f"{self._seed}/context/{side}/{node}")
+        return Random(f"{self.seed}/context/{side}/{node}")
 
-    def lifetime(self, group: _NodeGroup, rng: Random) -> int | None:
-        lifetimes = group.lifetimes
-        return seconds(rng.choice(lifetimes)) if lifetimes else None
-
-    def place(self, place: str | Placed | None, node: int, time: int, rng: Random) -> Context | None:
-        if isinstance(place, Placed):
-            return place.draw(node, time, rng, self._area, self._here)
-        return None if place is None else parse_context(place)
-
-    def domain(self, domain: str | tuple[str, ...] | None, rng: Random) -> Context | None:
-        texts = choices(domain)
-        return parse_context(rng.choice(texts)) if texts else None
+    def draw(self, group: _NodeGroup, node: int, time: int, rng: Random) -> tuple[int | None, Context | None]:
+        lifetime = seconds(rng.choice(group.lifetimes)) if group.lifetimes else None
+        return lifetime, group.contexts.draw_place(node, time, rng, self.area, self.here)
 
 
 def _subscribing(
@@ -429,9 +404,8 @@ def _subscribing(
             own = making.stream("subscriber", node)
             for (time, wanted), until in zip(terms, ends, strict=True):
                 subscription += 1
-                lifetime = making.lifetime(group, own)
-                interest = making.place(group.interest, node, time, own)
-                domain = making.domain(group.publication_domain, own) if own.random() < group.domain_share else None
+                lifetime, interest = making.draw(group, node, time, own)
+                domain = group.contexts.draw_domain(own) if own.random() < group.domain_share else None
                 acts.append(Act(time, node, Subscription(subscription, wanted, lifetime, interest, domain)))
                 if until < end and group.every is None:
                     acts.append(Act(until, node, subscription))
@@ -464,9 +438,8 @@ def _publishing(group: PublisherGroup, node: int, seed: int, end: int, making: _
     for number, time in enumerate(_times(group, rng), 1):
         if time >= end:
             return
-        lifetime = making.lifetime(group, own)
-        relevance = making.place(group.relevance, node, round(time), own)
-        domain = making.domain(group.subscription_domain, own)
+        lifetime, relevance = making.draw(group, node, round(time), own)
+        domain = group.contexts.draw_domain(own)
         event = group.event(rng, event_id(node, number))
         yield Act(round(time), node, Publication(event, lifetime, relevance, domain))
 
