@@ -485,11 +485,11 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 def test_a_heard_session_is_on_disk_when_it_is_told(tmp_path: Path) -> None:
     program = (
-        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import Session\n"
+        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import FrameSession\n"
         "from roamcast.live.store import Store\n"
         "async def main():\n"
         "    store = Store(Path(sys.argv[1]), 1, 'full')\n"
-        "    store.hear({Session('k', 3, bytes(16)): 7}, (), lambda problem: os._exit(9))\n"
+        "    store.hear({FrameSession('k', 3, bytes(16)): 7}, (), lambda problem: os._exit(9))\n"
         "    await asyncio.sleep(10)\n"
         "asyncio.run(main())\n"
     )
@@ -530,7 +530,7 @@ def test_with_sync_off_what_waits_for_a_subscription_is_found_before_it_is_on_di
 
 def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path: Path) -> None:
     program = (
-        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import Session\n"
+        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import FrameSession\n"
         "from roamcast.live.store import Store\n"
         "async def main():\n"
         "    store = Store(Path(sys.argv[1]), 1, 'off')\n"
@@ -539,7 +539,7 @@ def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path
         "        store.add_publication(serial + 1, b'lost', 0)\n"
         "        os._exit(9)\n"
         "    store.add_publication(serial, b'written', 0)\n"
-        "    store.hear({Session('k', 3, bytes(16)): 7}, (), crash)\n"
+        "    store.hear({FrameSession('k', 3, bytes(16)): 7}, (), crash)\n"
         "    await asyncio.sleep(10)\n"
         "asyncio.run(main())\n"
     )
