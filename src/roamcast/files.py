@@ -5,10 +5,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -62,6 +66,15 @@ def write_whole(file: Path, content: bytes) -> None:
     draft = file.with_name(f".{file.name}.new")
     draft.write_bytes(content)
     draft.replace(file)
+
+
+def read_json(file: Path, kind: type[T]) -> T:
+    """A value of this type, from JSON."""
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
+    return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
 
 
 def write_json(file: Path, value: object) -> None:

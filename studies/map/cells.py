@@ -18,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.campaign.define.described import ComparedVariant
+from roamcast.campaign.define.experiment import Variant
 from roamcast.campaign.folder.layout import read_campaign
 from roamcast.campaign.folder.results import measures_in, read_results
 from roamcast.statistics.bootstrap import Array
@@ -71,7 +71,7 @@ def named(axes: Mapping[str, Any]) -> str:
     return ", ".join(f"{label} {value:g}" for label, value in axes.items())
 
 
-def setting_of(variant: ComparedVariant) -> Setting:
+def setting_of(variant: Variant) -> Setting:
     changed = variant.set
     parameters = changed.get("protocol.parameters", {})
     numbers = {key: value for key, value in parameters.items() if _is_number(value)}

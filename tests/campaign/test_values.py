@@ -13,6 +13,7 @@ from pipeline.measured import Run, write_campaign
 from roamcast.analysis.measures.catalogue import MeasureCatalogue
 from roamcast.campaign.folder import values
 from roamcast.campaign.folder.schemas import RUN_MEASURES_ARROW
+from roamcast.files import write_json
 
 Values = Mapping[tuple[str, str], float | None]
 """By run and measure."""
@@ -31,7 +32,7 @@ def measured(out: Path, runs: list[str], found: Values) -> Path:
     (out / "measures").mkdir(exist_ok=True)
     rows = [{"run": run, "measure": name, "value": value} for (run, name), value in found.items()]
     pq.write_table(pa.Table.from_pylist(rows, RUN_MEASURES_ARROW), out / "measures" / "run.parquet")
-    values.write(out, values.made_from(out, list(dict.fromkeys(name for _, name in found))))
+    write_json(out / values.MADE_FROM, values.made_from(out, list(dict.fromkeys(name for _, name in found))))
     return out
 
 

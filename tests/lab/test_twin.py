@@ -9,9 +9,10 @@ import pytest
 
 from lab.test_verb import LINE, finished
 from lab.twins import LINE as LINKS
+from roamcast.campaign.folder.layout import done_file
+from roamcast.campaign.folder.run_file import read_record
 from roamcast.facts.recorder import Sink
 from roamcast.pipeline import twins as live
-from roamcast.pipeline.task import read_done
 from roamcast.pipeline.twins import LIVE, SIMULATED, twins
 from roamcast.sim.core import reference
 from roamcast.sim.run import run
@@ -59,11 +60,11 @@ def test_a_live_run_is_put_where_a_finished_task_would_have_put_it(tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == [".live"]  # to a campaign, the folder is still free
     (tmp_path / "done").mkdir()
     live._put_in_place(tmp_path, one.run)
-    done = read_done(tmp_path, one.run)
+    done = read_record(done_file(tmp_path, one.run))
     assert done is not None
     assert (done["row"]["status"], done["row"]["rows"]["publish"]) == ("ok", 4)
     live._put_in_place(tmp_path, one.run)  # again: it is there
-    assert read_done(tmp_path, one.run) == done
+    assert read_record(done_file(tmp_path, one.run)) == done
 
 
 def test_an_interrupted_live_run_is_not_done(tmp_path: Path) -> None:
@@ -88,14 +89,14 @@ def test_a_live_run_in_which_a_node_died_has_failed(tmp_path: Path) -> None:
     live._live(one, tmp_path, unlucky)
     (tmp_path / "done").mkdir()
     live._put_in_place(tmp_path, one.run)
-    failed = read_done(tmp_path, one.run)
+    failed = read_record(done_file(tmp_path, one.run))
     assert failed is not None
     row = failed["row"]
     assert (row["status"], row["error"], row["rows"]) == ("failed", "node 3 ended; node 4 ended", {})
     assert not live._is_done(tmp_path, one.run)  # it is tried again
     live._live(one, tmp_path, as_if_live)
     live._put_in_place(tmp_path, one.run)
-    done = read_done(tmp_path, one.run)
+    done = read_record(done_file(tmp_path, one.run))
     assert done is not None
     assert done["row"]["status"] == "ok"
 

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+import multiprocessing
 import os
 import pickle
 import subprocess
@@ -30,7 +31,7 @@ from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Plan, PlannedRun, plan
 from roamcast.campaign.folder.layout import done_file
 from roamcast.campaign.folder.packs import read_packs
-from roamcast.campaign.folder.run_file import RunFile, read_blocks
+from roamcast.campaign.folder.run_file import RunFile, read_blocks, read_record
 from roamcast.campaign.folder.stored import Stored
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.folder.verify import orphans
@@ -41,7 +42,6 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
 from roamcast.files import write_json
-from roamcast.pipeline import task
 from roamcast.pipeline.measure import _Measuring, is_current, measure
 from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import in_tasks, simulate
@@ -465,28 +465,28 @@ def run(tmp_path: Path) -> PlannedRun:
 
 
 def perform(run: PlannedRun, out: Path, token: str) -> TaskReport:
-    (outcome,) = perform_all([run], out, token)
+    (outcome,) = perform_all([run], out, token, RunLimits())
     return outcome
 
 
 def facts(out: Path, run: PlannedRun) -> list[tuple[str, pa.RecordBatch]]:
-    record = task.read_done(out, run.run)
+    record = read_record(done_file(out, run.run))
     assert record is not None
     return list(read_blocks(done_file(out, run.run), record))
 
 
 def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: PlannedRun) -> None:
-    with concurrent.futures.ThreadPoolExecutor(2) as both:
-        outcomes = list(both.map(lambda _: perform(run, place, TOKEN), range(2)))
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as both:
+        outcomes = list(both.map(perform, [run] * 2, [place] * 2, [TOKEN] * 2))
     assert [outcome[:3] for outcome in outcomes] == [(run.run, "ok", "")] * 2
     written = facts(place, run)
     assert {"publish", "deliver", "leg"} <= {table for table, _ in written}
     assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
     assert [path.name for path in (place / "done").iterdir()] == [f"{run.run}.run"]
-    first = task.read_done(place, run.run)
+    first = read_record(done_file(place, run.run))
     done_file(place, run.run).unlink()
     perform(run, place, TOKEN)
-    again = task.read_done(place, run.run)
+    again = read_record(done_file(place, run.run))
     assert first is not None
     assert again is not None
     assert (facts(place, run), again["row"], again["blocks"]) == (written, first["row"], first["blocks"])
@@ -498,7 +498,7 @@ def test_a_run_whose_file_is_not_whole_is_done_again(place: Path, run: PlannedRu
     whole = file.read_bytes()
     for part in (b"", whole[:100], whole[: len(whole) // 2], whole[:-1], bytes(len(whole)), whole + b"more"):
         file.write_bytes(part)
-        assert task.read_done(place, run.run) is None
+        assert read_record(done_file(place, run.run)) is None
     assert perform(run, place, TOKEN).status == "ok"
     assert facts(place, run) == written
 
@@ -515,7 +515,7 @@ def test_a_run_that_kills_a_process_of_several_is_put_aside_and_the_others_are_d
     assert [outcome[:2] for outcome in outcomes] == [
         (run.run, status) for run, status in zip(runs, ("ok", "failed", "ok"), strict=True)
     ]
-    failed = task.read_done(place, runs[1].run)
+    failed = read_record(done_file(place, runs[1].run))
     assert failed is not None
     assert failed["row"]["error"] == "the run ended its process with exit code 7 (3 times of 3)"
     assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
@@ -560,7 +560,7 @@ def test_an_error_of_the_run_itself_is_not_taken_for_one_of_the_folder(place: Pa
     failing.sources.store(place)
     (run,) = failing.distinct
     assert perform(run, place, TOKEN).status == "failed"
-    done = task.read_done(place, run.run)
+    done = read_record(done_file(place, run.run))
     assert done is not None
     assert done["row"]["error"].startswith("FileNotFoundError: [Errno 2]")
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from roamcast.analysis.measures.measure import Measure, Measures
-from roamcast.campaign.define.described import ComparedVariant, FigurePlan, ReportedExperiment, SweptAxis
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
+from roamcast.campaign.define.experiment import Variant
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.source import SummaryRow
 
@@ -18,7 +19,7 @@ def row(variant: str, axes: dict[str, Any], mean: float | None = 1.0, measure: s
 
 def chart_of(
     axes: list[SweptAxis],
-    variants: list[ComparedVariant],
+    variants: list[Variant],
     rows: list[SummaryRow],
     x: str,
     y: str = "overhead",
@@ -26,7 +27,7 @@ def chart_of(
 ) -> Chart:
     experiment = ReportedExperiment("e", [1], axes=axes, variants=variants)
     return make_chart(
-        experiment, FigurePlan("1", x, y, log=log), rows, Measures({about.name: about for about in ABOUT})
+        experiment, FigurePlan(id="1", x=x, y=y, log=log), rows, Measures({about.name: about for about in ABOUT})
     )
 
 
@@ -36,7 +37,7 @@ def names(chart: Chart) -> list[str]:
 
 def test_a_curve_a_variant_in_the_order_of_the_experiment_and_of_x() -> None:
     rows = [row("b", {"p": 10}), row("a", {"p": 10}), row("a", {"p": 2}), row("a", {"p": 2}, measure="delivery")]
-    chart = chart_of([SweptAxis("p", [10, 2])], [ComparedVariant("a"), ComparedVariant("b")], rows, "p")
+    chart = chart_of([SweptAxis("p", [10, 2])], [Variant(name="a"), Variant(name="b")], rows, "p")
     assert names(chart) == ["a", "b"]
     assert [[chart.x_of(point) for point in curve.rows] for curve in chart.curves] == [[2, 10], [10]]
     assert chart.x_values == (2, 10)
@@ -45,7 +46,7 @@ def test_a_curve_a_variant_in_the_order_of_the_experiment_and_of_x() -> None:
 def test_another_axis_makes_more_curves() -> None:
     rows = [row("hint", {"speed": speed, "interval": interval}) for speed in (1, 20) for interval in (0.5, 5)]
     chart = chart_of(
-        [SweptAxis("speed", [1, 20]), SweptAxis("interval", [0.5, 5])], [ComparedVariant("hint")], rows, "speed"
+        [SweptAxis("speed", [1, 20]), SweptAxis("interval", [0.5, 5])], [Variant(name="hint")], rows, "speed"
     )
     assert names(chart) == ["hint, interval 0.5", "hint, interval 5"]
     assert [len(curve.rows) for curve in chart.curves] == [2, 2]
@@ -54,7 +55,7 @@ def test_another_axis_makes_more_curves() -> None:
 def test_measures_that_differ_in_a_number_are_one_curve_over_it() -> None:
     names_and_means = (("by_age_10", 0.5), ("by_age_2.5", 0.1), ("by_age_peak", 9.0), ("overhead", 7.0))
     rows = [row("a", {"hops": hops}, mean, name) for hops in (1, 2) for name, mean in names_and_means]
-    chart = chart_of([SweptAxis("hops", [1, 2])], [ComparedVariant("a")], rows, "age (min)", "by_age_{}")
+    chart = chart_of([SweptAxis("hops", [1, 2])], [Variant(name="a")], rows, "age (min)", "by_age_{}")
     assert names(chart) == ["a, hops 1", "a, hops 2"]
     assert [(chart.x_of(point), point.mean) for point in chart.curves[1].rows] == [(2.5, 0.1), (10.0, 0.5)]
     assert chart.x_title == "age (min)"
@@ -71,9 +72,7 @@ def test_an_axis_that_goes_along_with_x_does_not() -> None:
 
 def test_a_fixed_variant_is_one_level() -> None:
     rows = [row("gossip", {}, 7.0), row("hint", {"p": 1}), row("hint", {"p": 2})]
-    chart = chart_of(
-        [SweptAxis("p", [1, 2])], [ComparedVariant("hint"), ComparedVariant("gossip", fixed=True)], rows, "p"
-    )
+    chart = chart_of([SweptAxis("p", [1, 2])], [Variant(name="hint"), Variant(name="gossip", fixed=True)], rows, "p")
     assert [(curve.name, curve.level, len(curve.rows)) for curve in chart.curves] == [
         ("hint", False, 2),
         ("gossip", True, 1),
@@ -95,7 +94,7 @@ def test_a_logarithmic_axis_needs_numbers_above_zero(values: tuple[Any, ...], lo
 
 @pytest.mark.parametrize(("x", "y"), [("credits", "overhead"), ("p", "delay_p95")])
 def test_nothing_measured_gives_no_curves(x: str, y: str) -> None:
-    assert chart_of([SweptAxis("p", [1])], [ComparedVariant("a")], [row("a", {"p": 1})], x, y).curves == ()
+    assert chart_of([SweptAxis("p", [1])], [Variant(name="a")], [row("a", {"p": 1})], x, y).curves == ()
 
 
 def test_titles_have_units() -> None:

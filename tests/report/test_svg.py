@@ -31,7 +31,9 @@ def row(x: Any, mean: float | None, low: float | None = None, high: float | None
 
 def chart_of(*curves: Curve, y: str = "delivery", log: bool = False) -> Chart:
     values = {row.axes["x"]: None for curve in curves if not curve.level for row in curve.rows}
-    return Chart(FigurePlan("1", "x", y, "T", log=log), "e", "x", y, tuple(values), curves, whole=y == "delivery")
+    return Chart(
+        FigurePlan(id="1", x="x", y=y, title="T", log=log), "e", "x", y, tuple(values), curves, whole=y == "delivery"
+    )
 
 
 def curve(*rows: SummaryRow, name: str = "hint", level: bool = False, look: int = 0) -> Curve:

@@ -19,8 +19,7 @@ from studies.map.tuning import is_shown, picks, tuned
 from studies.map.winners import judge
 from studies.map.words import compared, sentences
 
-from roamcast.campaign.define.described import ComparedVariant
-from roamcast.campaign.define.experiment import load_experiment
+from roamcast.campaign.define.experiment import Variant, load_experiment
 from roamcast.campaign.define.plan import plan
 from roamcast.protocols.catalogue import CATALOGUE
 
@@ -158,7 +157,7 @@ def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers
 
 def test_the_budget_of_tuning_is_equal() -> None:
     (tuning,) = load_part("tuned", "usual")
-    by_protocol = Counter(setting_of(ComparedVariant(one.name, set=one.set)).protocol for one in tuning.variants)
+    by_protocol = Counter(setting_of(Variant(name=one.name, set=one.set)).protocol for one in tuning.variants)
     assert set(by_protocol.values()) == {6}
     untuned = {"roam"}  # it has no settings that a user must choose
     assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE) - untuned
@@ -166,7 +165,7 @@ def test_the_budget_of_tuning_is_equal() -> None:
 
 def test_settings_of_variants() -> None:
     def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
-        return setting_of(ComparedVariant("x", set={"protocol.name": name, "protocol.parameters": parameters}))
+        return setting_of(Variant(name="x", set={"protocol.name": name, "protocol.parameters": parameters}))
 
     assert made("gossip", p=0.5) == Setting("x", "gossip", 0.5, continuous=True)
     assert made("hint", credits=2) == Setting("x", "hint", 2, continuous=False)

@@ -161,22 +161,13 @@ def ordered(
 def presence(away: pa.Table, nodes: int, end: int) -> Spans:
     """When each node was present, from the rows of `away` in order of time."""
     _check_nodes("away", nodes, away["node"])
-    spans: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
-    since: list[int | None] = [0] * nodes
+    there = Intervals()  # a node that returns at the instant it left was never away
+    for node in range(nodes):
+        there.up((node, node), 0)
     for time, node, gone in zip(*(away[name].to_pylist() for name in ("time", "node", "away")), strict=True):
-        began = since[node]
-        if gone and began is not None:
-            if began < min(time, end):
-                spans[node].append((began, min(time, end)))
-            since[node] = None
-        elif not gone and began is None:
-            # A node that returns at the instant it left was never away.
-            since[node] = spans[node].pop()[0] if spans[node] and spans[node][-1][1] == time else time
-    for node, began in enumerate(since):
-        if began is not None and began < end:
-            spans[node].append((began, end))
-    rows = [(node, *span) for node, of_node in enumerate(spans) for span in of_node]
-    return Spans(*np.array(rows, np.int64).reshape(-1, 3).T)
+        (there.down if gone else there.up)((node, node), time)
+    who, _, begin, until = there.columns(end)
+    return Spans(who, begin, until)
 
 
 def _while_present(found: Contacts) -> Contacts:
@@ -226,10 +217,7 @@ def _by_links(link: pa.Table, nodes: int, end: int, directed: bool) -> tuple[Int
     heard = Intervals()
     names = ("time", "sender", "receiver", "loss")
     for time, sender, receiver, loss in zip(*(link[name].to_pylist() for name in names), strict=True):
-        if loss is None:
-            heard.down((sender, receiver), time)
-        else:
-            heard.up((sender, receiver), time)
+        (heard.down if loss is None else heard.up)((sender, receiver), time)
     sender, receiver, begin, until = heard.columns(end)
     if directed:
         return sender, receiver, begin, until

@@ -27,7 +27,8 @@ from roamcast.units import SECOND
 T = TypeVar("T")
 
 Read = Callable[[str, Sequence[str] | None, Sequence[str]], pa.Table]
-"""Reads columns (None: all) of a table that has rows; the last argument names columns to read as dictionaries."""
+"""Reads columns (None: all) of a table that has rows, or more than these; the last argument names columns to read as
+dictionaries, if that saves something."""
 
 CODED: Final = {"event_attribute": ("attribute", "kind", "text"), "deliver": ("via",)}
 """Columns that repeat few texts in many rows: they are read as dictionaries."""
@@ -69,11 +70,8 @@ class Run:
     @classmethod
     def over(cls, tables: Mapping[str, pa.Table], scenario: Scenario, name: str = "run") -> Self:
         """A run whose tables are in memory."""
-
-        def read(table: str, columns: Sequence[str] | None, _dictionaries: Sequence[str]) -> pa.Table:
-            return tables[table] if columns is None else tables[table].select(list(columns))
-
-        return cls(name, scenario, [table for table, rows in tables.items() if rows.num_rows], read)
+        there = [table for table, rows in tables.items() if rows.num_rows]
+        return cls(name, scenario, there, lambda table, _columns, _dictionaries: tables[table])
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.protocol}, {self.nodes} nodes, {self.scenario.duration:g} s)"

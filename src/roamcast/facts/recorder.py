@@ -1,6 +1,6 @@
 """The recorder: takes rows as they happen and passes them on in batches, so that memory does not grow with time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -38,8 +38,8 @@ class Recorder:
             self._rows[table].clear()
 
 
-def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """One or more rows as a batch."""
-    columns = zip(*rows, strict=True)
+def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as a batch."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from roamcast.campaign.folder.layout import CLAIMS_FILE, read_json
-from roamcast.files import write_json
+from roamcast.campaign.folder.layout import CLAIMS_FILE
+from roamcast.files import read_json, write_json
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import CheckOutcome, worst
 

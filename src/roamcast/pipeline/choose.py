@@ -45,6 +45,7 @@ from roamcast.campaign.progress import OnProgress, State
 from roamcast.pipeline import simulate
 from roamcast.pipeline.goal import Goal
 from roamcast.pipeline.measure import measure
+from roamcast.pipeline.spread import slots
 
 RACE: Final = "race"
 FRESH: Final = "fresh"
@@ -223,7 +224,7 @@ class Chooser:
             self._pace = elapsed / runs
         elif before.ok and not self._pace:
             took = math.fsum(done["cpu"] for done in before.ok.values()) / len(before.ok)
-            self._pace = took / simulate.context_of(self._spark).defaultParallelism
+            self._pace = took / slots(self._spark)
 
     # --- Results ----------------------------------------------------------------------------------------------------
 

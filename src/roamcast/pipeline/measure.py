@@ -11,7 +11,6 @@ The rules this file owns:
 
 import heapq
 import math
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,7 +20,6 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
@@ -30,11 +28,12 @@ from roamcast.analysis.measures.catalogue import CATALOGUE, FAMILIES
 from roamcast.analysis.measures.measure import Family, OverAllRuns, Pooled, read_about, write_about
 from roamcast.analysis.run import Run, Worlds, world_of
 from roamcast.campaign.folder import values
-from roamcast.campaign.folder.layout import check_version, read_commit
+from roamcast.campaign.folder.layout import check_version, read_commit, write_table
 from roamcast.campaign.folder.schemas import ACROSS_RUNS_ARROW, OK, PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.campaign.folder.stored import Stored, stored_in
 from roamcast.campaign.folder.verify import check_facts
 from roamcast.errors import RoamcastError
+from roamcast.files import write_json
 from roamcast.pipeline.facts import CampaignFacts
 from roamcast.pipeline.spread import slots, spread
 from roamcast.sim.scenario.scenario import Scenario
@@ -95,7 +94,7 @@ class _Measuring:
         paired = across.filter(of_pairs).select(PAIRED_ARROW.names)
         self._write("paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
         write_about(self._out, about.values())
-        values.write(self._out, made)
+        write_json(self._out / values.MADE_FROM, made)
 
     def _values(self, names: Sequence[str]) -> pa.Table:
         """RUN_MEASURES, a row for each run and measure that is not pooled: known values, and the missing ones,
@@ -171,15 +170,10 @@ class _Measuring:
         return spread(self._spark, work, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
-        """Writes a table whole or not at all, in an order that does not depend on Spark."""
+        """In an order that does not depend on Spark."""
         (self._out / "measures").mkdir(exist_ok=True)
-        (self._out / "tmp").mkdir(exist_ok=True)
-        draft = self._out / "tmp" / f"measures-{name}.{os.getpid()}.parquet"
-        try:
-            pq.write_table(table.sort_by([(column, "ascending") for column in order]), draft, compression="zstd")
-            draft.replace(self._out / "measures" / f"{name}.parquet")
-        finally:
-            draft.unlink(missing_ok=True)
+        ordered = table.sort_by([(column, "ascending") for column in order])
+        write_table(self._out / "measures" / f"{name}.parquet", ordered)
 
 
 def without_seed(scenario: str) -> str:

@@ -9,7 +9,6 @@ Short runs share a task. When all runs are done, further tasks pack their files 
 import concurrent.futures
 import contextlib
 import math
-import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,6 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import Accumulator, AccumulatorParam, SparkContext
-from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.define.limits import RunLimits
@@ -33,7 +31,8 @@ from roamcast.campaign.folder.schemas import FAILED, RUNS_ARROW
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.progress import OnProgress, State, time_left
 from roamcast.pipeline import SIMULATES
-from roamcast.pipeline.task import BLOCKED, TaskReport, perform_all
+from roamcast.pipeline.spread import context_of
+from roamcast.pipeline.task import BLOCKED, TaskReport, cannot_write, perform_all
 from roamcast.protocols.catalogue import CATALOGUE
 
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
@@ -77,21 +76,21 @@ def simulate(
                 if todo:
                     plan.sources.store(out)
                     write_plan(out, pa.Table.from_pylist(plan.rows, RUNS_ARROW))
-                    _SparkJob(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
+                    _SparkJob(_context(spark), plan, todo, settled, on_progress).run(out, token, limits)
                 survey = look(plan, out)
-                _pack(context_of(spark), out, token, survey.waiting)
+                _pack(_context(spark), out, token, survey.waiting)
         return write_tables(plan, out, survey)
 
 
-def context_of(spark: SparkSession) -> SparkContext:
+def _context(spark: SparkSession) -> SparkContext:
     """The context of a classic session. Spark Connect has none, and cannot run one task per run in a given order."""
-    try:
-        return spark.sparkContext
-    except PySparkAttributeError:
+    context = context_of(spark)
+    if context is None:
         raise CampaignError(
             "simulating needs a classic Spark session, and this is one of Spark Connect: give --master, or simulate "
             "elsewhere; measuring works over Spark Connect too"
-        ) from None
+        )
+    return context
 
 
 # --- Spark ----------------------------------------------------------------------------------------------------------
@@ -230,7 +229,7 @@ def _pack_task(folder: str, token: str, runs: list[str]) -> str:
     except Damaged as problem:
         return str(problem)
     except OSError as problem:
-        return f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {problem.strerror or problem}"
+        return cannot_write(out, problem)
     finally:
         clear(attempt)
     return ""

@@ -15,13 +15,13 @@ Work = Callable[[pa.Table], pa.Table]
 
 def slots(spark: SparkSession) -> int:
     """How many tasks run at a time."""
-    context = _context(spark)
+    context = context_of(spark)
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1) if context is None else context.defaultParallelism
 
 
 def spread(spark: SparkSession, tables: Sequence[pa.Table], each: Work, schema: pa.Schema) -> pa.Table:
     """What `each` makes of each table, in a task per table."""
-    if (context := _context(spark)) is not None:
+    if (context := context_of(spark)) is not None:
         return pa.concat_tables(context.parallelize(tables, len(tables)).map(each).collect())
     sizes = [len(table) for table in tables]
     rows = pa.concat_tables(tables).append_column(
@@ -33,7 +33,7 @@ def spread(spark: SparkSession, tables: Sequence[pa.Table], each: Work, schema: 
     return frame.mapInArrow(partial(_of_rows, each), from_arrow_schema(schema)).toArrow().cast(schema)
 
 
-def _context(spark: SparkSession) -> SparkContext | None:
+def context_of(spark: SparkSession) -> SparkContext | None:
     """The context of a classic session; Spark Connect has none.
 
     It takes tasks as they are. Spark SQL would plan and compile a query, and the first one of a session costs 5 CPU s.

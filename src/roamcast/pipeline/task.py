@@ -58,16 +58,9 @@ class TaskReport(NamedTuple):
     """Wall-clock time from start to end."""
 
 
-def read_done(out: Path, run: str) -> Record | None:
-    """A finished run's record; None if the run has to be done, or done again."""
-    return read_record(done_file(out, run))
-
-
-def perform_all(runs: Sequence[PlannedRun], out: Path, token: str, limits: RunLimits | None = None) -> list[TaskReport]:
-    """Does the runs that are not done yet. `token` is the name of a file that the driver has put into the folder.
-
-    With limits, the runs get a process of their own; without, they run in this one. It stops if the folder cannot be
-    written; the last outcome then says so.
+def perform_all(runs: Sequence[PlannedRun], out: Path, token: str, limits: RunLimits) -> list[TaskReport]:
+    """Does the runs that are not done yet, in a process of their own. `token` is the name of a file that the driver has
+    put into the folder. It stops if the folder cannot be written; the last outcome then says so.
     """
     if not (out / TEMPORARY / token).is_file():
         return [
@@ -78,12 +71,9 @@ def perform_all(runs: Sequence[PlannedRun], out: Path, token: str, limits: RunLi
                 "campaign: the folder must be on storage that all of Spark's executors share",
             )
         ]
-    found = {run.run: read_done(out, run.run) for run in runs}
+    found = {run.run: read_record(done_file(out, run.run)) for run in runs}
     outcomes = [TaskReport(run, done["row"]["status"]) for run, done in found.items() if done is not None]
-    missing = [run for run in runs if found[run.run] is None]
-    if limits is None:
-        return outcomes + [_attempt(run, out, _draft(run, out)) for run in missing]
-    return outcomes + _attempts(missing, out, limits)
+    return outcomes + _attempts([run for run in runs if found[run.run] is None], out, limits)
 
 
 def _draft(run: PlannedRun, out: Path) -> Path:
@@ -128,17 +118,14 @@ def _writing(run: PlannedRun, out: Path, work: Callable[[Path], TaskReport], dra
     try:
         return work(draft)
     except OSError as problem:
-        return _blocked(run, out, problem)
+        return TaskReport(run.run, BLOCKED, cannot_write(out, problem))
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
 
 
-def _blocked(run: PlannedRun, out: Path, problem: OSError) -> TaskReport:
-    why = problem.strerror or problem
-    return TaskReport(
-        run.run, BLOCKED, f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {why}"
-    )
+def cannot_write(out: Path, problem: OSError) -> str:
+    return f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {problem.strerror or problem}"
 
 
 def _simulate(run: PlannedRun, out: Path, draft: Path) -> TaskReport:

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from roamcast.campaign.folder.layout import write_table
 from roamcast.errors import RoamcastError
 from roamcast.storage import spark_uri
 
@@ -150,9 +151,7 @@ def keep(state: Path, tables: Mapping[str, pa.Table]) -> None:
     """Replaces the state as a whole: one file, with every table in it."""
     contents = pa.array(map(encoded, tables.values()), pa.large_binary())
     whole = pa.table({"table": pa.array(tables, pa.string()), "content": contents})
-    draft = state / ".known.new"
-    pq.write_table(whole, draft, compression="zstd")
-    draft.replace(state / "known.parquet")
+    write_table(state / "known.parquet", whole)
 
 
 def read_kept(state: Path) -> Tables:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from roamcast.analysis.ages import age_curve, peak_age
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Measure, Values, family, good_share
 from roamcast.analysis.pairs import pairs
 from roamcast.analysis.run import Run
 
@@ -21,13 +21,10 @@ AGES: Final = (1800, 3600, 5400, 7200)
 
 @family(
     *(
-        Measure(
+        good_share(
             f"satisfaction_{age}",
             f"satisfaction within {age // 60} min (share of pairs)",
             f"Share of the expected pairs delivered within {age // 60} min",
-            share=True,
-            whole=True,
-            good="high",
         )
         for age in AGES
     ),

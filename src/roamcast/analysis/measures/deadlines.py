@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from roamcast.analysis.limits import delays, limit
-from roamcast.analysis.measures.measure import Family, Measure, Values
+from roamcast.analysis.measures.measure import Family, Measure, Values, good_share
 from roamcast.analysis.run import Run, mean
 from roamcast.units import SECOND
 
@@ -56,17 +56,17 @@ def by_deadline(run: Run, deadlines: tuple[float, ...]) -> Values:
 def _measures(deadline: float) -> tuple[Measure, ...]:
     seconds = f"{deadline:g} s"
     return (
-        _share(
+        good_share(
             f"satisfaction_{deadline:g}",
             f"satisfaction within {seconds} (share of pairs)",
             f"Share of the expected pairs delivered within {seconds}",
         ),
-        _share(
+        good_share(
             f"possible_{deadline:g}",
             f"possible within {seconds} (share of pairs)",
             f"Share of the pairs that any protocol could have delivered within {seconds}",
         ),
-        _share(
+        good_share(
             f"delivered_of_possible_{deadline:g}",
             f"delivery within {seconds} (share of what was possible)",
             f"Of the pairs that could have been delivered within {seconds}, the share that was",
@@ -79,10 +79,6 @@ def _measures(deadline: float) -> tuple[Measure, ...]:
             good="low",
         ),
     )
-
-
-def _share(name: str, title: str, description: str) -> Measure:
-    return Measure(name, title, description, share=True, whole=True, good="high")
 
 
 deadlines: Final = within(*DEADLINES)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Measure, Values, family, good_share
 from roamcast.analysis.pairs import nearest_rank, pairs
 from roamcast.analysis.run import Run, mean, ratio
 from roamcast.units import SECOND
@@ -19,13 +19,10 @@ _TITLES: Final = {50: "median delay (s)"}
 
 
 @family(
-    Measure(
+    good_share(
         "delivery",
         "delivery (share of interested subscribers)",
         "Mean, over the events that somebody wants, of the share of their subscriptions reached",
-        share=True,
-        whole=True,
-        good="high",
     ),
     Measure("events", description="Events published after the warm-up"),
     Measure("pairs_expected", description="Pairs of an event and a subscription in force that wants it"),

@@ -6,19 +6,16 @@ events. A node that sent nothing counts: being spared is a part of the spread. U
 
 import pyarrow.compute as pc
 
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Measure, Values, family, good_share
 from roamcast.analysis.run import Run
 from roamcast.facts.schema import BACKGROUND_ROLE
 
 
 @family(
-    Measure(
+    good_share(
         "airtime_jain",
         "evenness of airtime (Jain's index)",
         "Jain's index of the nodes' airtime: 1 if all send alike, 1/nodes if one sends everything",
-        share=True,
-        whole=True,
-        good="high",
     ),
     Measure(
         "airtime_most",

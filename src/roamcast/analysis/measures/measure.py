@@ -27,9 +27,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from roamcast.analysis.run import Run
-from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
-from roamcast.files import write_json
+from roamcast.files import read_json, write_json
 
 ABOUT_FILE: Final = "measures/about.json"
 Values = Mapping[str, float | None]
@@ -69,6 +68,11 @@ class Measure(msgspec.Struct, frozen=True):
         """The end of an interval, clipped to the possible values."""
         low, high = self.bounds
         return min(max(value, low), high)
+
+
+def good_share(name: str, title: str, description: str, floor: float | None = None) -> Measure:
+    """A share that should be high, and may be: delivery and the like."""
+    return Measure(name, title, description, share=True, whole=True, good="high", floor=floor)
 
 
 class Family(NamedTuple):
@@ -174,11 +178,5 @@ class Measures(dict[str, Measure]):
 def read_about(out: Path) -> Measures:
     """Reads it from a campaign's folder; empty if there are no measures."""
     file = out / ABOUT_FILE
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        return Measures()
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
-    known = decode_bytes(content, list[Measure], f"{file}: cannot be read", RoamcastError, "JSON")
+    known = read_json(file, list[Measure]) if file.exists() else []
     return Measures({one.name: one for one in known})

@@ -12,49 +12,45 @@ The rules this file owns:
 
 from roamcast.analysis.limits import delays, limit
 from roamcast.analysis.measures.ages import AGES
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Values, family, good_share
 from roamcast.analysis.possible import NEVER
 from roamcast.analysis.run import Run, mean
 from roamcast.units import SECOND
 
 
-def _share(name: str, title: str, description: str) -> Measure:
-    return Measure(name, f"{title} (share of pairs)", description, share=True, whole=True, good="high")
-
-
 @family(
-    _share(
+    good_share(
         "possible",
-        "possible at all",
+        "possible at all (share of pairs)",
         "Share of the pairs that any protocol could have delivered before the run ended",
     ),
-    _share(
+    good_share(
         "possible_interested",
-        "possible, carried by the interested",
+        "possible, carried by the interested (share of pairs)",
         "Share of the pairs that could have been delivered if only interested nodes carry, over one hop",
     ),
-    _share(
+    good_share(
         "possible_at_once",
-        "possible at once",
+        "possible at once (share of pairs)",
         "Share of the pairs between which there was a path at the instant of publication",
     ),
-    _share(
+    good_share(
         "delivered_of_possible",
-        "delivered of what was possible",
+        "delivered of what was possible (share of pairs)",
         "Share of the pairs that could have been delivered which were",
     ),
     *(
         one
         for age in AGES
         for one in (
-            _share(
+            good_share(
                 f"possible_{age}",
-                f"possible within {age // 60} min",
+                f"possible within {age // 60} min (share of pairs)",
                 f"Share of the pairs that any protocol could have delivered within {age // 60} min",
             ),
-            _share(
+            good_share(
                 f"possible_interested_{age}",
-                f"possible within {age // 60} min, carried by the interested",
+                f"possible within {age // 60} min, carried by the interested (share of pairs)",
                 f"Share of the pairs that could have been delivered within {age // 60} min if only the interested "
                 "carry",
             ),

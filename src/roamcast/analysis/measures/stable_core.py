@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Measure, Values, family, good_share
 from roamcast.analysis.measures.repairs import CONTROL
 from roamcast.analysis.measures.traffic import total, totals
 from roamcast.analysis.pairs import expected, expected_throughout, outcome
@@ -29,13 +29,10 @@ BEACON: Final = "beacon"
 
 
 @family(
-    Measure(
+    good_share(
         "mdr",
         "delivery to the stable core, MDR (share of pairs)",
         "Share of the expected pairs delivered, over subscriptions that do not change",
-        share=True,
-        whole=True,
-        good="high",
     ),
     Measure(
         "control",

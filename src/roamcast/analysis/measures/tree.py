@@ -11,48 +11,44 @@ while the two can hear each other: that is what an event could travel on. Both a
 
 from roamcast.analysis.contacts import Contacts
 from roamcast.analysis.islands import agreement
-from roamcast.analysis.measures.measure import Measure, Values, family
+from roamcast.analysis.measures.measure import Measure, Values, family, good_share
 from roamcast.analysis.network import network
 from roamcast.analysis.run import Run
 from roamcast.analysis.tree_links import tree_links
 from roamcast.errors import RoamcastError
 
 
-def _share(name: str, title: str, description: str, floor: float | None = None) -> Measure:
-    return Measure(name, title, description, share=True, whole=True, good="high", floor=floor)
-
-
 @family(
-    _share(
+    good_share(
         "tree_connected",
         "all nodes in one tree, TC (share of the time)",
         "Share of the time in which all nodes are in one tree",
         floor=0.01,
     ),
-    _share(
+    good_share(
         "tree_matched",
         "tree's parts are the network's, TC* (share of the time)",
         "Share of the time in which the tree's parts are those of the network",
         floor=0.01,
     ),
-    _share(
+    good_share(
         "tree_reach",
         "reach of the tree (share of connected pairs)",
         "Share of the pairs of nodes connected physically that the tree connects",
     ),
-    _share(
+    good_share(
         "tree_connected_physical",
         "all nodes in one tree of links that are there (share of the time)",
         "Share of the time in which tree links that are physically there connect all nodes",
         floor=0.01,
     ),
-    _share(
+    good_share(
         "tree_matched_physical",
         "parts of the tree's links that are there are the network's (share of the time)",
         "Share of the time in which tree links that are physically there connect whatever the network connects",
         floor=0.01,
     ),
-    _share(
+    good_share(
         "tree_reach_physical",
         "reach of the tree over links that are there (share of connected pairs)",
         "Share of the pairs of nodes connected physically that tree links connect which are there",

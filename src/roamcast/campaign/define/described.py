@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from roamcast.campaign.define.experiment import Figure, Variant
+
 
 class SweptAxis(msgspec.Struct, frozen=True):
     """A swept field, or several."""
@@ -17,25 +19,9 @@ class SweptAxis(msgspec.Struct, frozen=True):
     puts: list[Any] = []
 
 
-class ComparedVariant(msgspec.Struct, frozen=True):
-    """A curve; a fixed one is the same at every point."""
+class FigurePlan(Figure, frozen=True, kw_only=True):
+    """A figure of the report."""
 
-    name: str
-    fixed: bool = False
-    set: dict[str, Any] = {}
-
-
-class FigurePlan(msgspec.Struct, frozen=True):
-    """A figure that an experiment asks for."""
-
-    id: str
-    x: str
-    y: str
-    title: str = ""
-    caption: str = ""
-    log: bool = False
-    against: str | None = None
-    """The variant from which the others' differences are drawn, in per cent of it."""
     minor: bool = False
     """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
 
@@ -48,7 +34,7 @@ class ReportedExperiment(msgspec.Struct, frozen=True):
     title: str | None = None
     paper: str | None = None
     axes: list[SweptAxis] = []
-    variants: list[ComparedVariant] = []
+    variants: list[Variant] = []
     baseline: str | None = None
     """The variant that the others are compared with; none: no differences are shown."""
     measures: list[str] | None = None

@@ -302,9 +302,8 @@ class Experiment:
         """The points, each as the value of every axis by its label."""
         axes = () if variant.fixed else self.spec.axes
         values = [axis.values for axis in axes]
-        if self.spec.mode == "paired" and axes:
-            return [dict(zip((axis.name for axis in axes), row, strict=True)) for row in zip(*values, strict=True)]
-        return [dict(zip((axis.name for axis in axes), row, strict=True)) for row in itertools.product(*values)]
+        rows = zip(*values, strict=True) if self.spec.mode == "paired" and axes else itertools.product(*values)
+        return [dict(zip((axis.name for axis in axes), row, strict=True)) for row in rows]
 
     def at(self, variant: Variant, point: dict[str, Any]) -> Scenario:
         """The scenario of a variant at a point, checked."""

@@ -141,7 +141,7 @@ def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperim
         seeds=seeds,
         mode=spec.mode,
         axes=axes,
-        variants=[described.ComparedVariant(variant.name, variant.fixed, variant.set) for variant in one.variants],
+        variants=list(one.variants),
         baseline=spec.baseline,
         measures=None if spec.measures is None else list(spec.measures),
         figures=[described.FigurePlan(**msgspec.structs.asdict(figure)) for figure in spec.figures],

@@ -16,19 +16,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.folder.schemas import FAILED, MANIFEST_ARROW, OK, RUNS_ARROW
-from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
+from roamcast.files import read_json
 from roamcast.sim.scenario.scenario import Scenario
-
-T = TypeVar("T")
 
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
@@ -76,14 +74,6 @@ def read_campaign(out: Path) -> Campaign:
     return read_json(file, Campaign)
 
 
-def read_json(file: Path, kind: type[T]) -> T:
-    try:
-        content = file.read_bytes()
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
-    return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
-
-
 def commit(runs: pa.Table) -> str:
     """A hash of the planned runs and their places, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
@@ -106,8 +96,14 @@ def write_commit(out: Path, runs: pa.Table, manifest: pa.Table) -> pa.Table:
 
 def write_plan(out: Path, runs: pa.Table) -> None:
     """Writes what is about to be run, for those who watch: `runs.parquet` comes only when all of it is done."""
-    pq.write_table(runs, _draft(out, PLAN_FILE), compression="zstd")
-    _draft(out, PLAN_FILE).replace(out / PLAN_FILE)
+    write_table(out / PLAN_FILE, runs)
+
+
+def write_table(file: Path, table: pa.Table) -> None:
+    """Writes a table whole or not at all."""
+    draft = _draft(file.parent, file.name)
+    pq.write_table(table, draft, compression="zstd")
+    draft.replace(file)
 
 
 def read_plan(out: Path) -> pa.Table:

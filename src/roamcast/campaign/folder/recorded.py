@@ -6,7 +6,7 @@ with a single run needs no id.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,12 +79,8 @@ class RecordedRun:
     @cached_property
     def run(self) -> Run:
         """The run as measures see it."""
-
-        def read(table: str, columns: Sequence[str] | None, _dictionaries: Sequence[str]) -> pa.Table:
-            whole = self.table(table)
-            return whole if columns is None else whole.select(list(columns))
-
-        return Run(self.id or str(self.place), self.scenario, self.names, read)
+        name = self.id or str(self.place)
+        return Run(name, self.scenario, self.names, lambda table, _columns, _dictionaries: self.table(table))
 
 
 def is_campaign_run(place: Path) -> bool:

@@ -12,7 +12,7 @@ The rules this file owns:
 import hashlib
 import inspect
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,6 @@ from roamcast.campaign.define.sources import digests_of, imported_by, imports
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUN_MEASURES_FILE, read_commit
 from roamcast.campaign.folder.schemas import OK, RUN_MEASURES_ARROW
 from roamcast.errors import RoamcastError
-from roamcast.files import write_json
 
 MADE_FROM: Final = "measures/made_from.json"
 _PLACE: Final = ("run", "experiment", "variant", "axes", "seed")
@@ -115,10 +114,6 @@ def with_parts(names: Iterable[str]) -> list[str]:
         way = CATALOGUE.way(name)
         found += [way.part, way.whole, name] if isinstance(way, Pooled) else [name]
     return list(dict.fromkeys(found))
-
-
-def write(out: Path, made: Mapping[str, Any]) -> None:
-    write_json(out / MADE_FROM, made)
 
 
 def kept(name: str) -> bool:

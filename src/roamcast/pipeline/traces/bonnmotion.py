@@ -33,8 +33,7 @@ def read(spark: SparkSession, path: str) -> Read:
         "id": f"its numbers do not come in groups of {width}",
         **{column: f"{column} is not a number" for column in ("t", "x", "y")},
     }
-    good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
-    return Read(good, refused, continuous=True)
+    return apart(parsed, needed, continuous=True)
 
 
 def _dimensions(path: Path) -> int:

@@ -42,11 +42,12 @@ def read(spark: SparkSession, path: str, scan: float, observers_only: bool) -> R
         "a": "a node with itself",
         "end": "it ends before it begins, or at no time",
     }
-    good, refused = apart(parsed, needed, ["observer", "a", "b", "start", "end"])
+    read = apart(parsed, needed, ("observer", "a", "b", "start", "end"))
+    good = read.rows
     if observers_only:
         took_part = good.select("observer").distinct()
         for column in ("a", "b"):
             good = good.join(took_part.select(F.col("observer").alias(column)), column, "left_semi")
     half = scan / 2
     extended = good.select("a", "b", (F.col("start") - half).alias("start"), (F.col("end") + half).alias("end"))
-    return Read(merged(extended), refused)
+    return Read(merged(extended), read.refused)

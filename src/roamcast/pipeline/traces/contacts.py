@@ -12,6 +12,7 @@ The rules this file owns:
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -45,22 +46,25 @@ def positions(legs: DataFrame, tick: float, instants: DataFrame | None = None) -
 def pairs(places: DataFrame, reach: float) -> DataFrame:
     """(tick, a, b) with a < b: the nodes within `reach` metres of each other."""
     cells = places.withColumns({"column": F.floor(F.col("x") / reach), "row": F.floor(F.col("y") / reach)})
+    dx, dy = F.col("x") - F.col("x_one"), F.col("y") - F.col("y_one")
+    near = (dx * dx + dy * dy <= reach * reach) & (~F.col("own") | (F.col("node_one") < F.col("node")))
+    return (
+        _looking(cells, "tick", ("node", "x", "y"))
+        .join(cells.hint("shuffle_hash"), ["tick", "column", "row"], "inner")
+        .where(near)
+        .select("tick", F.least("node_one", "node").alias("a"), F.greatest("node_one", "node").alias("b"))
+    )
+
+
+def _looking(cells: DataFrame, when: str, names: Sequence[str]) -> DataFrame:
+    """Each row once for each cell in which another may be near: (when, column, row, own, names with `_one`)."""
     offsets = F.array(*(F.struct(F.lit(dx).alias("dx"), F.lit(dy).alias("dy")) for dx, dy in _FORWARD))
-    looking = cells.withColumn("offset", F.explode(offsets)).select(
-        "tick",
+    return cells.withColumn("offset", F.explode(offsets)).select(
+        when,
         (F.col("column") + F.col("offset.dx")).alias("column"),
         (F.col("row") + F.col("offset.dy")).alias("row"),
         ((F.col("offset.dx") == 0) & (F.col("offset.dy") == 0)).alias("own"),
-        F.col("node").alias("one"),
-        F.col("x").alias("x_one"),
-        F.col("y").alias("y_one"),
-    )
-    dx, dy = F.col("x") - F.col("x_one"), F.col("y") - F.col("y_one")
-    near = (dx * dx + dy * dy <= reach * reach) & (~F.col("own") | (F.col("one") < F.col("node")))
-    return (
-        looking.join(cells.hint("shuffle_hash"), ["tick", "column", "row"], "inner")
-        .where(near)
-        .select("tick", F.least("one", "node").alias("a"), F.greatest("one", "node").alias("b"))
+        *(F.col(name).alias(f"{name}_one") for name in names),
     )
 
 
@@ -68,14 +72,7 @@ def contacts(legs: DataFrame, reach: float) -> DataFrame:
     """(a, b, start, end) in ns with a < b: every time for which two nodes are within `reach` metres of each other."""
     count, span = _count_and_span(legs)
     parts = _pieces(legs, reach, span)
-    offsets = F.array(*(F.struct(F.lit(dx).alias("dx"), F.lit(dy).alias("dy")) for dx, dy in _FORWARD))
-    looking = parts.withColumn("offset", F.explode(offsets)).select(
-        "span",
-        (F.col("column") + F.col("offset.dx")).alias("column"),
-        (F.col("row") + F.col("offset.dy")).alias("row"),
-        ((F.col("offset.dx") == 0) & (F.col("offset.dy") == 0)).alias("own"),
-        *(F.col(name).alias(f"{name}_one") for name in ("node", "start", "end", "x", "y", "vx", "vy")),
-    )
+    looking = _looking(parts, "span", ("node", "start", "end", "x", "y", "vx", "vy"))
     later, sooner = F.greatest("start", "start_one"), F.least("end", "end_one")
     others = (F.col("node") != F.col("node_one")) & (~F.col("own") | (F.col("node_one") < F.col("node")))
     cell, tasks = ["span", "column", "row"], math.ceil(count / _AT_ONCE)

@@ -20,8 +20,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, TimestampNTZType, TimestampType
 
 from roamcast.errors import RoamcastError
+from roamcast.facts.recorder import batch_of
 from roamcast.pipeline.traces.samples import Read
-from roamcast.pipeline.traces.text import KEPT, apart, files_of, first_lines, lines, number, record_batch
+from roamcast.pipeline.traces.text import KEPT, apart, files_of, first_lines, lines, number
 from roamcast.sim.mobility.lines import Refused
 from roamcast.sim.mobility.samples import EPOCH_UNITS, SampleColumns, find
 from roamcast.storage import local_path, spark_uri
@@ -106,7 +107,7 @@ def _one_by_one(columns: SampleColumns, lines: pa.StringArray) -> pa.RecordBatch
             rows.append((*columns.parse(line), None, None))
         except Refused as problem:
             rows.append((None, None, None, None, str(problem), line[:KEPT]))
-    return record_batch(rows, _PARSED)
+    return batch_of(rows, _PARSED)
 
 
 def _units(texts: pa.StringArray) -> np.ndarray:
@@ -152,8 +153,7 @@ def _from_parquet(frame: DataFrame, staged: Path, named: Mapping[str, str], zone
     )
     bad = "is not a number" + (" within ±180° (±90° north)" if columns.geographic else "")
     needed = {"id": "it has no id", "t": "its time is not a time", "x": f"{east} {bad}", "y": f"{north} {bad}"}
-    good, refused = apart(rows, needed, ["id", "t", "x", "y"])
-    return Read(good, refused, columns.geographic)
+    return apart(rows, needed, geographic=columns.geographic)
 
 
 def _seconds(value: Column, is_instant: bool) -> Column:

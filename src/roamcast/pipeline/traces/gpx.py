@@ -38,5 +38,4 @@ def read(spark: SparkSession, path: str) -> Read:
     )
     place = "is not a number, or not a place on Earth"
     reasons = {"t": "it has no time, or none that is one", "x": f"its longitude {place}", "y": f"its latitude {place}"}
-    good, refused = apart(parsed, reasons, ["id", "t", "x", "y", "part"])
-    return Read(good, refused, geographic=True)
+    return apart(parsed, reasons, ("id", "t", "x", "y", "part"), geographic=True)

@@ -11,9 +11,7 @@ cheap beside the sort by node in the middle; CSV, where it would not be, is pars
 """
 
 import math
-import os
 import shutil
-import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +20,6 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import ConfigError, RoamcastError
-from roamcast.files import swap_in
+from roamcast.files import new_folder, write_json
 from roamcast.pipeline.traces import csv
 from roamcast.pipeline.traces.contacts import contacts
 from roamcast.pipeline.traces.formats import CONTACTS, CSV, POSITIONS, read_contacts, tell
@@ -128,15 +125,10 @@ def _made(out: Path, make: Callable[[Path], TraceDescription]) -> TraceDescripti
     """Makes a trace whole or not at all."""
     if out.exists() and not is_trace(out):
         raise RoamcastError(f"{out}: is there, and is not a trace: it is not replaced")
-    draft = out.resolve().with_name(f".{out.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
-    draft.mkdir(parents=True)
-    try:
+    with new_folder(out) as draft:
         about = make(draft)
         shutil.rmtree(draft / _STAGED, ignore_errors=True)
-        (draft / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2) + b"\n")
-        swap_in(draft, out.resolve())
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        write_json(draft / ABOUT_FILE, about)
     return about
 
 

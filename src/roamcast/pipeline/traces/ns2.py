@@ -10,8 +10,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from roamcast.facts.recorder import batch_of
 from roamcast.pipeline.traces.samples import Read
-from roamcast.pipeline.traces.text import lines, parsed, record_batch
+from roamcast.pipeline.traces.text import lines, parsed
 from roamcast.sim.mobility.base import FOREVER, nanoseconds
 from roamcast.sim.mobility.ns2 import Initial, parse, walk
 from roamcast.units import SECOND
@@ -51,7 +52,7 @@ def _way(said: pa.Table) -> pa.Table:
     else:
         reason = "its node has no initial position (X_ and Y_)"
         points = [(node, None, None, None, reason, row["line"]) for row in rows]
-    return pa.Table.from_batches([record_batch(points, _POINT)])
+    return pa.Table.from_batches([batch_of(points, _POINT)])
 
 
 def _points(first: tuple[float, float], commands: list[Any]) -> Iterator[tuple[float, float, float]]:

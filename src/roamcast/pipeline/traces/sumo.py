@@ -66,5 +66,4 @@ def _told(rows: DataFrame) -> Read:
         ),
     )
     needed = {"t": "its step has no time", "id": "it has no id", "x": "x is not a number", "y": "y is not a number"}
-    good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
-    return Read(good, refused)
+    return apart(parsed, needed)

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from roamcast.facts.recorder import batch_of
+from roamcast.pipeline.traces.samples import Read
 from roamcast.sim.mobility.lines import Refused
 
 KEPT: Final = 200
@@ -61,16 +63,9 @@ def parsed(text: DataFrame, parse: Callable[[str], tuple[Any, ...] | None], colu
                 else:
                     if row is not None:
                         rows.append((*row, None, line[:KEPT], order))
-            yield record_batch(rows, arrow)
+            yield batch_of(rows, arrow)
 
     return numbered.mapInArrow(each, schema)
-
-
-def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.record_batch(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-    )
 
 
 def number(value: Column) -> Column:
@@ -79,9 +74,16 @@ def number(value: Column) -> Column:
     return F.when(F.abs(double) < float("inf"), double)  # to Spark, NaN is greater than any
 
 
-def apart(parsed: DataFrame, needed: dict[str, str], columns: list[str]) -> tuple[DataFrame, DataFrame]:
+def apart(
+    parsed: DataFrame,
+    needed: dict[str, str],
+    columns: Sequence[str] = ("id", "t", "x", "y"),
+    *,
+    geographic: bool = False,
+    continuous: bool = False,
+) -> Read:
     """Rows in which no needed column is null, and the others as (reason, line). `needed` has the reason by column."""
     reason = F.coalesce(*(F.when(F.col(column).isNull(), F.lit(why)) for column, why in needed.items()))
     told = parsed.withColumn("reason", reason)
     refused = told.where("reason is not null").select("reason", F.substring("line", 1, KEPT).alias("line"))
-    return told.where("reason is null").select(*columns), refused
+    return Read(told.where("reason is null").select(*columns), refused, geographic, continuous)

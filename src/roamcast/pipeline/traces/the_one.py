@@ -35,8 +35,7 @@ def read_movement(spark: SparkSession, path: str) -> Read:
         "x": "x is not a number",
         "y": "y is not a number",
     }
-    good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
-    return Read(good, refused)
+    return apart(parsed, needed)
 
 
 def read_connections(spark: SparkSession, path: str) -> Read:
@@ -57,8 +56,8 @@ def read_connections(spark: SparkSession, path: str) -> Read:
         "a": "expected time CONN a b up, with two different nodes",
         "change": "expected up or down",
     }
-    good, refused = apart(parsed, needed, ["line", "t", "a", "b", "change"])
-    good = good.dropDuplicates(["line"]).drop("line")  # one "down" would not end what two equal lines began
+    read = apart(parsed, needed, ("line", "t", "a", "b", "change"))
+    good = read.rows.dropDuplicates(["line"]).drop("line")  # one "down" would not end what two equal lines began
     # How many of the two ends see it: 0, 1 or 2. If an up and a down come at the same time, the up goes first.
     order = Window.partitionBy("a", "b").orderBy("t", F.desc("change"))
     seen = F.sum("change").over(order)
@@ -75,4 +74,4 @@ def read_connections(spark: SparkSession, path: str) -> Read:
         .crossJoin(F.broadcast(last))
         .select("a", "b", F.col("t").alias("start"), F.coalesce("end", "last").alias("end"))
     )
-    return Read(spans, refused)
+    return Read(spans, read.refused)
