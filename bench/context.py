@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import roamcast.papers
+from bench.map_cells import print_costs
 from roamcast.analysis.context_truth import outcome
 from roamcast.analysis.run import Run
 from roamcast.analysis.summary import RunSummary, summarise
@@ -51,6 +52,7 @@ def run() -> None:
     print(f"  {'Mbit by kind, up to m/s':<24}" + "".join(f"{speed:8g}" for speed in SPEEDS))
     for name, bits in (*kinds.items(), ("all", [sum(column) for column in zip(*kinds.values(), strict=True)])):
         print(f"  {name:<24}" + "".join(f"{amount:8.1f}" for amount in bits))
+    print_costs("context", "flooding")
 
 
 if __name__ == "__main__":

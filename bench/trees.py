@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import roamcast.papers
+from bench.map_cells import print_costs
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario.scenario import check, read
@@ -37,6 +38,7 @@ def run() -> None:
     print("  without traffic")
     for protocol in ("maodv", "coman"):
         print(f"    {protocol:6} {cpu(protocol, None):5.2f}")
+    print_costs("maodv", "coman", "flooding")
 
 
 if __name__ == "__main__":

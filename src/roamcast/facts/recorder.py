@@ -1,6 +1,6 @@
 """The recorder: takes rows as they happen and passes them on in batches, so that memory does not grow with time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,6 +28,11 @@ class Recorder:
         if len(rows) >= BATCH:
             self._flush(table)
 
+    def add_columns(self, table: str, *columns: Sequence[Any]) -> None:
+        """Takes many rows at once, as columns, and passes them on at once."""
+        self._flush(table)
+        self._sink(table, _batch(columns, self._tables[table]))
+
     def close(self) -> None:
         for table in self._tables:
             self._flush(table)
@@ -40,6 +45,9 @@ class Recorder:
 
 def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
     """Rows as a batch."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return _batch(zip(*rows, strict=True) if rows else [()] * len(schema), schema)
+
+
+def _batch(columns: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -17,7 +17,6 @@ _SPENT: Final = 3
 """Packets, bits and airtime: what a sender knows. Receptions and losses happen elsewhere, under no cause."""
 _ACCOUNT: Final = 1 + _SPENT
 """Messages, and what was spent on them."""
-_NOT_BY_CAUSE: Final = (0,) * (len(COUNTERS) - _SPENT)
 
 
 class Costs:
@@ -50,11 +49,18 @@ class Costs:
             self._write_causes()
 
     def _write_causes(self) -> None:
-        for (node, kind, cause), spent in self._by_cause.items():
-            self._facts.add("transmit", node, *self._kinds[kind], cause, *spent, *_NOT_BY_CAUSE)
+        """Writes them as columns: long runs of trees have tens of thousands."""
+        if not self._by_cause:
+            return
+        for (node, kind, _), account in self._by_cause.items():
             in_all = self._in_all.setdefault((node, kind), [0] * _ACCOUNT)
-            for place, amount in enumerate(spent):
+            for place, amount in enumerate(account):
                 in_all[place] += amount
+        nodes, kinds, causes = zip(*self._by_cause, strict=True)
+        names, roles = zip(*(self._kinds[kind] for kind in kinds), strict=True)
+        accounts = zip(*self._by_cause.values(), strict=True)
+        not_by_cause = [[0] * len(nodes)] * (len(COUNTERS) - _SPENT)
+        self._facts.add_columns("transmit", nodes, names, roles, causes, *accounts, *not_by_cause)
         self._by_cause.clear()
 
     def write_totals(self, totals: Sequence[Sequence[list[int]]]) -> None:

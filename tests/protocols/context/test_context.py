@@ -96,6 +96,25 @@ def test_nobody_in_the_overlap_no_match_until_somebody_walks_in() -> None:
     assert hosts.got(4) == [1]
 
 
+def test_a_subscription_for_everywhere_is_left_to_its_subscriber_until_it_is_for_a_region() -> None:
+    hosts = line()
+    hosts.subscribe(4, lifetime=100)
+    hosts.wait(3)
+    hosts.publish(2, 1)
+    hosts.wait(3)
+    assert (hosts.got(4), matches(hosts, "overlap")) == ([1], [])
+    hosts.subscribe(4, lifetime=100, interest=HERE)
+    hosts.wait(3)
+    hosts.publish(2, 2)
+    hosts.wait(3)
+    assert (hosts.got(4), matches(hosts, "overlap")) == ([1, 2], [(0, True)])
+    hosts.subscribe(4, lifetime=100)
+    hosts.wait(3)
+    hosts.publish(2, 3)
+    hosts.wait(3)
+    assert (hosts.got(4), matches(hosts, "overlap")) == ([1, 2, 3], [(0, True)])
+
+
 def test_an_instantaneous_subscription_gets_the_persistent_events_that_are_there() -> None:
     hosts = line()
     hosts.publish(2, 1, lifetime=60, relevant=HERE)

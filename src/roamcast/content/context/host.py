@@ -32,10 +32,12 @@ class HostView(msgspec.Struct, frozen=True, array_like=True):
     attributes: dict[str, Scalar] = {}
 
     def __post_init__(self) -> None:
-        for pair, what in ((self.location, "a host's location"), (self.velocity, "a host's velocity")):
-            if pair is not None:
-                for coordinate in pair:
-                    metres(coordinate, what)
+        if self.location is not None:
+            metres(self.location[0], "a host's location")
+            metres(self.location[1], "a host's location")
+        if self.velocity is not None:
+            metres(self.velocity[0], "a host's velocity")
+            metres(self.velocity[1], "a host's velocity")
         for name, value in self.attributes.items():
             check_text(name, "an attribute's name")
             if not name:

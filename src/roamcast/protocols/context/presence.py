@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from roamcast.content.context.host import HostView
+from roamcast.content.event import Scalar
 from roamcast.content.geometry import Point
 from roamcast.content.region import metres
 from roamcast.protocols.api import Port, Time
@@ -27,8 +28,8 @@ class Presence(msgspec.Struct, frozen=True, array_like=True):
 
     def __post_init__(self) -> None:
         if self.before is not None:
-            for coordinate in self.before:
-                metres(coordinate, "a host's former location")
+            metres(self.before[0], "a host's former location")
+            metres(self.before[1], "a host's former location")
 
 
 class Whereabouts:
@@ -65,8 +66,10 @@ class Whereabouts:
         """What to say about this host now."""
         here = self.here(now)
         self._mark(now, here)
-        known = self._port.attributes(now) if self._keys else {}
-        attributes = {name: known[name] for name in self._keys if name in known}
+        attributes: dict[str, Scalar] = {}
+        if self._keys:
+            known = self._port.attributes(now)
+            attributes = {name: known[name] for name in self._keys if name in known}
         before = self._marks[-1][1]
         return Presence(HostView(here, self.velocity(now, here), attributes), before)
 
