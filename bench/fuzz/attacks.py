@@ -31,7 +31,7 @@ NODE: Final = 5
 LONGEST: Final = 255 * 9000
 """Octets: all that the link can reassemble."""
 
-Input = tuple[str, Callable[[], None]]
+Input = tuple[str, Callable[[], object]]
 """One call of a broker, with its name."""
 
 
