@@ -51,6 +51,8 @@ MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 DENSE: Final = 10
 """Neighbours, with which one copy less is enough."""
+AMPLE: Final = 9
+"""Neighbours around here, with which there are paths enough even to few subscribers."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -79,7 +81,7 @@ class RoamBroker(Broker[Roam]):
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
         self._store.restore(now, kept)
-        self._ways.age(now, self._links.life, self._links.density >= DENSE)
+        self._ways.age(now, self._links.life, self._links.density >= AMPLE)
         self._told = now
         self._set_hello(now + round(self.rng.random() * self._interval))
 
@@ -146,7 +148,7 @@ class RoamBroker(Broker[Roam]):
         """A hello to be sent now; the next is scheduled."""
         self._links.update(now)
         self._store.expire(now)
-        self._ways.age(now, self._links.life, self._links.density >= DENSE)
+        self._ways.age(now, self._links.life, self._links.density >= AMPLE)
         subscriber = self._wanted != NOBODY or self._farewells > 0
         self._interval = min(self._links.interval(now, subscriber, len(self._store) > 0), 2 * self._interval)
         self._told = now
