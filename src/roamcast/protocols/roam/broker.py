@@ -28,7 +28,7 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_HOPS, Message
-from roamcast.protocols.roam.links import FEW, Links
+from roamcast.protocols.roam.links import FEW, Link, Links
 from roamcast.protocols.roam.messages import MAX_LISTED, Data, Hello, Name, key_of, names, pack, pack_claims
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store, lacks
@@ -51,6 +51,8 @@ MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 DENSE: Final = 10
 """Neighbours, with which one copy less is enough."""
+AMPLE: Final = 9
+"""Neighbours around here, with which there are paths enough even to few subscribers."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -79,7 +81,7 @@ class RoamBroker(Broker[Roam]):
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
         self._store.restore(now, kept)
-        self._ways.age(now, self._links.life)
+        self._ways.age(now, self._links.life, self._links.density >= AMPLE)
         self._told = now
         self._set_hello(now + round(self.rng.random() * self._interval))
 
@@ -115,12 +117,7 @@ class RoamBroker(Broker[Roam]):
                 self._when_due(now, held)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        hello: Hello | None
-        if isinstance(message, Data):
-            hello = message.hello
-        elif isinstance(message, Hello):
-            hello = message
-        else:
+        if not isinstance(message, (Data, Hello)):
             return
         link = self._links.hear(now, sender)
         if link is None:
@@ -128,13 +125,12 @@ class RoamBroker(Broker[Roam]):
             if self._links.sparse():
                 self._hurry(now)
         self._ways.meet(now, link.key)
-        if isinstance(message, Data):
+        if isinstance(message, Hello):
+            self._hear_hello(now, link, message)
+        else:
             self._hear_data(now, message)
-        if hello is not None:
-            link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
-            link.density = hello.density
-            link.digest = None if hello.received is None else hello.digest
-            self._hear_hello(now, link.key, hello)
+            if message.hello is not None:
+                self._hear_hello(now, link, message.hello)
 
     # --- Hellos -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +148,7 @@ class RoamBroker(Broker[Roam]):
         """A hello to be sent now; the next is scheduled."""
         self._links.update(now)
         self._store.expire(now)
-        self._ways.age(now, self._links.life)
+        self._ways.age(now, self._links.life, self._links.density >= AMPLE)
         subscriber = self._wanted != NOBODY or self._farewells > 0
         self._interval = min(self._links.interval(now, subscriber, len(self._store) > 0), 2 * self._interval)
         self._told = now
@@ -167,23 +163,31 @@ class RoamBroker(Broker[Roam]):
         received = self._store.summary() if tells else None
         return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, unknown, received)
 
-    def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
-        self._ways.learn_filters(hello.filters)
-        self._ways.ask(hello.unknown)
-        for filter, claims in hello.distances:
-            self._ways.learn(now, claims, filter)
+    def _hear_hello(self, now: Time, link: Link, hello: Hello) -> None:
+        link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
+        link.density = hello.density
+        link.digest = None if hello.received is None else hello.digest
+        ways = self._ways
+        if hello.filters:
+            ways.learn_filters(hello.filters)
+        if hello.unknown:
+            ways.ask(hello.unknown)
+        for filter, distances in hello.distances:
+            ways.learn(now, distances, filter)
         if hello.received is not None:
-            self._repair(now, sender, hello)
+            missing = self._store.missing(hello.digest)
+            if missing:
+                self._repair(now, link, missing)
 
-    def _repair(self, now: Time, sender: int, hello: Hello) -> None:
-        """Schedules what a neighbour lacks and should have."""
-        few = self._links.sparse(hello.density) and self._links.moving(now)
+    def _repair(self, now: Time, link: Link, missing: list[Held]) -> None:
+        """Schedules those of the events that a neighbour lacks which it should have."""
+        few = self._links.sparse(link.density) and self._links.moving(now)
         count = 0
-        for held in self._store.missing(hello.digest):
+        for held in missing:
             if held.due is not None or held.expires <= now:
                 continue
             settled = now - held.arrived >= SETTLED
-            if self._ways.wants(sender, held.event) or (few and settled and self._worth_carrying(held)):
+            if self._ways.wants(link.key, held.event) or (few and settled and self._worth_carrying(held)):
                 held.repair = True
                 self._set_due(held, now + round(self.rng.random() * ANSWER))
                 count += 1

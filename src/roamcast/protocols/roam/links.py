@@ -64,7 +64,8 @@ class Links:
         if link is not None:
             silence, link.last = now - link.last, now
             if link.interval <= self._tracked:
-                self._observed += min(silence, 3 * link.interval // 2) / SECOND
+                most = 3 * link.interval // 2
+                self._observed += (silence if silence < most else most) / SECOND
         return link
 
     def add(self, now: int, node: int) -> Link:

@@ -59,9 +59,9 @@ def pack(distances: Iterable[tuple[Key, float]]) -> bytes:
     return b"".join([_ENTRY.pack(key, min(max(0, round(distance * _STEPS)), 255)) for key, distance in distances])
 
 
-def unpack(entries: bytes) -> list[tuple[Key, float]]:
+def unpack(entries: bytes) -> dict[Key, float]:
     whole = len(entries) // _ENTRY.size * _ENTRY.size
-    return [(key, steps / _STEPS) for key, steps in _ENTRY.iter_unpack(entries[:whole])]
+    return {key: steps / _STEPS for key, steps in _ENTRY.iter_unpack(entries[:whole])}
 
 
 def pack_claims(claims: Mapping[Name, float]) -> bytes:
@@ -109,7 +109,7 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     # What follows is worked out once for all receivers that share the object.
 
     @cached_property
-    def distances(self) -> list[tuple[int, list[tuple[Key, float]]]]:
+    def distances(self) -> list[tuple[int, dict[Key, float]]]:
         return [(filter, unpack(entries)) for filter, entries in self.ways.items()]
 
     @cached_property

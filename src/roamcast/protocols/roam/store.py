@@ -20,6 +20,7 @@ from roamcast.units import SECOND
 _KEPT: Final = "carried/"
 _MARGIN: Final = 10 * SECOND
 _UNMERGED: Final = 8
+_WHOLE: Final = (1 << MAX_BEHIND) - 1
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -100,10 +101,11 @@ class Store:
 
     def put(self, held: Held) -> EventId | None:
         """Carries a new event; returns the one that had to make room."""
-        evicted = put(self._held, held.event.id, held, self._capacity)
+        id = held.event.id
+        evicted = put(self._held, id, held, self._capacity)
         if evicted is not None:
             self._port.forget(f"{_KEPT}{evicted}")
-        self._port.keep(f"{_KEPT}{held.event.id}", _encode(_Record(held.event, held.hops, held.expires)))
+        self._port.keep(f"{_KEPT}{id}", _encode(_Record(held.event, held.hops, held.expires)))
         self._remember(held)
         return evicted
 
@@ -118,7 +120,7 @@ class Store:
         publisher, serial = id >> 32, id & 0xFFFFFFFF
         top, mask = self.digest.get(publisher, (serial, 0))
         if serial > top:
-            top, mask = serial, (mask << min(serial - top, MAX_BEHIND)) & (1 << MAX_BEHIND) - 1
+            top, mask = serial, (mask << min(serial - top, MAX_BEHIND)) & _WHOLE
         if top - serial < MAX_BEHIND:
             mask |= 1 << top - serial
         put(self.digest, publisher, (top, mask), MAX_PUBLISHERS)
@@ -176,12 +178,16 @@ class Store:
             ]
         )
 
-    def missing(self, theirs: Digest) -> Iterator[Held]:
+    def missing(self, theirs: Digest) -> list[Held]:
         """The events carried here that a neighbour with this digest lacks, latest first by publisher."""
-        for publisher, (top, mask) in self.digest.items():
-            if publisher in theirs:
-                their_top, their_mask = theirs[publisher]
-                lacking = mask & ~_shifted(their_mask, top - their_top)
+        found = []
+        for publisher, mine in self.digest.items():
+            told = theirs.get(publisher)
+            if told == mine:  # so it is most often
+                continue
+            top, mask = mine
+            if told is not None:
+                lacking = mask & ~_shifted(told[1], top - told[0])
             elif len(theirs) < MAX_PUBLISHERS:
                 lacking = mask
             else:  # the digest was too small for it
@@ -193,7 +199,8 @@ class Store:
                 held = self._held.get(publisher << 32 | serial)
                 serial -= 1
                 if held is not None:
-                    yield held
+                    found.append(held)
+        return found
 
     def __iter__(self) -> Iterator[Held]:
         """In order of arrival."""

@@ -5,8 +5,10 @@ what it knows. Distances grow with time, the faster the shorter links live. So a
 recent one, nodes that repeat each other's distances do not keep them alive, and nothing needs to be numbered.
 """
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import Final
 
 import msgspec
@@ -29,6 +31,10 @@ _ANSWERS: Final = 7
 _FILTERS: Final = 256
 """Most filters that are known by their key."""
 _UNCLAIMED: Final = 2 * FARTHEST
+_UNKNOWN: Final = math.inf
+
+Near = Mapping[Key, float]
+"""By subscriber: its distance minus the growth since time 0."""
 
 
 def filter_key(filter: Filter) -> int:
@@ -42,51 +48,60 @@ class Ways:
         self._capacity = capacity
         self._growth = 0.0  # hops per nanosecond
         self._slack = GAIN
-        # A distance minus the growth since time 0: so all grow without being touched.
-        self._distances: dict[Key, float] = {}
-        self._wanted: dict[Key, int] = {}  # the key of the filter of each subscriber
-        self._interests = Interests()
+        # By the key of a filter: those who want it, and for each its distance minus the growth since time 0. So all
+        # grow without being touched.
+        self._near: dict[int, dict[Key, float]] = {}
+        self._wanted: dict[Key, int] = {}  # the key of the filter of each subscriber, the newest last
+        self._interests = Interests()  # filters by their keys
         self._filters: dict[int, Filter] = {}
         self._own = key
         self._turn = 0  # where the list of far subscribers goes on
         self._asked: dict[int, None] = {}  # filters that neighbours do not know, until somebody tells them
 
-    def learn(self, now: int, distances: Iterable[tuple[Key, float]], filter: int) -> None:
+    def learn(self, now: int, distances: Mapping[Key, float], filter: int) -> None:
         """A neighbour has told how far it is from subscribers that want this filter."""
         base = 1 - now * self._growth
-        mine = self._distances
-        get = mine.get
-        for key, distance in distances:
-            value, known = distance + base, get(key)
-            if known is None:
-                self._add(key, value, filter)
-            elif value <= known:
-                mine[key] = value
-                if self._wanted[key] != filter:
-                    self._want(key, filter)
+        mine = self._near.get(filter, {})
+        for (key, distance), known in zip(distances.items(), map(mine.get, distances, repeat(_UNKNOWN)), strict=True):
+            value = distance + base
+            if value <= known:
+                if known == _UNKNOWN:
+                    self._add(key, value, filter)
+                else:
+                    mine[key] = value
 
     def meet(self, now: int, key: Key) -> None:
         """A neighbour was heard, perhaps a subscriber."""
-        if key in self._distances:
-            self._distances[key] = 1 - now * self._growth
+        if key in self._wanted:
+            self._near[self._wanted[key]][key] = 1 - now * self._growth
 
     def _add(self, key: Key, value: float, filter: int) -> None:
-        if key == self._own or filter == NOBODY:
+        """A subscriber that is new, or was known to want something else."""
+        wanted = self._wanted.get(key)
+        if wanted is None:
+            if key == self._own or filter == NOBODY:
+                return
+            if len(self._wanted) >= self._capacity:
+                oldest = next(iter(self._wanted))
+                self._forget(oldest, self._wanted.pop(oldest))
+        elif value <= self._near[wanted][key]:
+            self._forget(key, wanted)
+        else:
             return
-        evicted = put(self._distances, key, value, self._capacity)
-        if evicted is not None:
-            self._remove(evicted)
-        self._want(key, filter)
-
-    def _want(self, key: Key, filter: int) -> None:
         self._wanted[key] = filter
-        # A filter that is not known yet may want anything: rather a transmission too many than an event lost.
-        self._interests.put(key, NOTHING if filter == NOBODY else self._filters.get(filter, EVERYTHING))
+        if filter not in self._near:
+            self._near[filter] = {}
+            # A filter that is not known yet may want anything: rather a transmission too many than an event lost.
+            self._interests.put(filter, NOTHING if filter == NOBODY else self._filters.get(filter, EVERYTHING))
+        self._near[filter][key] = value
 
-    def _remove(self, key: Key) -> None:
-        self._distances.pop(key, None)
-        del self._wanted[key]
-        self._interests.remove(key)
+    def _forget(self, key: Key, filter: int) -> None:
+        """A subscriber does not want this filter any more, as far as is known."""
+        near = self._near[filter]
+        del near[key]
+        if not near:
+            del self._near[filter]
+            self._interests.remove(filter)
 
     def learn_filters(self, filters: Mapping[int, Filter]) -> None:
         for key, filter in filters.items():
@@ -96,38 +111,43 @@ class Ways:
             if len(msgspec.msgpack.encode(filter)) > MAX_SUMMARY:  # hellos with it would be too long
                 continue
             put(self._filters, key, filter, _FILTERS)
-            for subscriber, wanted in self._wanted.items():
-                if wanted == key:
-                    self._interests.put(subscriber, filter)
+            if key in self._near:
+                self._interests.put(key, filter)
 
-    def age(self, now: int, life: float) -> None:
+    def age(self, now: int, life: float, dense: bool) -> None:
         """Sets the growth for this mean life of a link, in seconds, and forgets what is too far."""
         growth = HOPS_PER_LIFE / life / SECOND
         shift = now * (self._growth - growth)
-        for key in self._distances:
-            self._distances[key] += shift
-        self._growth, self._slack = growth, 2 * GAIN if life < SHORT else GAIN
+        for near in self._near.values():
+            for key in near:
+                near[key] += shift
+        self._growth = growth
+        self._slack = 2 * GAIN if life < SHORT else 0.0 if dense else GAIN
         limit = FARTHEST - now * growth
-        for key in [key for key, value in self._distances.items() if value > limit]:
-            self._remove(key)
+        for key in [key for near in self._near.values() for key, value in near.items() if value > limit]:
+            self._forget(key, self._wanted.pop(key))
 
-    def gains(self, now: int, event: Event, wanting: list[Key], claims: Mapping[Name, float]) -> dict[Name, float]:
+    def gains(self, now: int, event: Event, wanting: Near, claims: Mapping[Name, float]) -> dict[Name, float]:
         """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
 
-        For few subscribers there are few paths, which may break: even nodes that are a little farther go on then, half
-        a hop, or a whole one where links are short.
+        For few subscribers there are few paths, which may break: even nodes that are as near go on then, or half a hop
+        farther where neighbours are few, or a whole one where links are short.
         """
         offset = now * self._growth + (GAIN if len(wanting) > RARE else -self._slack)
-        distances, claimed = self._distances, claims.get
+        named = names(wanting, event.id)
+        claimed = map(claims.get, named, repeat(_UNCLAIMED))
         return {
             name: limit
-            for key, name in zip(wanting, names(wanting, event.id), strict=True)
-            if (limit := distances[key] + offset) <= claimed(name, _UNCLAIMED)
+            for name, value, least in zip(named, wanting.values(), claimed, strict=True)
+            if (limit := value + offset) <= least
         }
 
-    def wanting(self, event: Event) -> list[Key]:
-        """The subscribers that want an event."""
-        return self._interests.match(event)
+    def wanting(self, event: Event) -> Near:
+        """The subscribers that want an event. It is not a copy: what is learned later may change it."""
+        filters = self._interests.match(event)
+        if len(filters) == 1:
+            return self._near[filters[0]]
+        return {key: value for filter in filters for key, value in self._near[filter].items()}
 
     def wants(self, key: Key, event: Event) -> bool:
         """Whether this subscriber wants an event."""
@@ -137,8 +157,8 @@ class Ways:
     def nearer(self, now: int, event: Event, claims: Mapping[Name, float]) -> dict[Name, float]:
         """The distances to those who want an event, where they are at least as near as claimed."""
         offset = now * self._growth
-        keys = self.wanting(event)
-        near = {name: self._distances[key] + offset for key, name in zip(keys, names(keys, event.id), strict=True)}
+        wanting = self.wanting(event)
+        near = {name: value + offset for name, value in zip(names(wanting, event.id), wanting.values(), strict=True)}
         return {name: distance for name, distance in near.items() if distance <= claims.get(name, _UNCLAIMED)}
 
     def outdated(self, since: int, claims: Mapping[Name, float]) -> dict[Name, float]:
@@ -149,7 +169,7 @@ class Ways:
     def listed(self, now: int) -> dict[int, bytes]:
         """Subscribers by filter, as a hello has them: the nearest, and some of the others in turn."""
         offset = now * self._growth
-        ranked = sorted([(value + offset, key) for key, value in self._distances.items()])
+        ranked = sorted([(value + offset, key) for near in self._near.values() for key, value in near.items()])
         if len(ranked) >= MAX_LISTED:
             far, count = ranked[NEAREST:], MAX_LISTED - 1 - NEAREST
             start = self._turn = (self._turn + count) % len(far)
@@ -178,7 +198,7 @@ class Ways:
         return tuple([key for key in wanted if key != NOBODY and key not in self._filters][:MAX_ASKED])
 
     def __len__(self) -> int:
-        return len(self._distances)
+        return len(self._wanted)
 
 
 GAIN: Final = 0.5
