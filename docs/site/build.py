@@ -87,7 +87,10 @@ def lay_out(source: Path) -> None:
         target = source / page.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(LINK.sub(lambda link, page=page: _turned(link, page, source), page.read_text()))
-    shutil.copytree(ROOT / "docs/pictures", source / "docs/pictures")
+    for picture in (*ROOT.glob("docs/**/*.svg"), *ROOT.glob("docs/**/*.png")):
+        target = source / picture.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, target)
     contents = "".join(_contents(title, names) for title, names in PARTS.items())
     (source / "README.md").rename(source / "index.md")
     with (source / "index.md").open("a") as index:
@@ -178,7 +181,9 @@ def module_of(file: Path) -> str:
 
 
 def _automodule(name: str) -> str:
-    return f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :undoc-members:\n```\n"
+    # What the front door gives is described where it is made: links lead there.
+    once = "   :no-index:\n" if name == "roamcast" else ""
+    return f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :undoc-members:\n{once}```\n"
 
 
 # --- Dead links ---
