@@ -34,7 +34,7 @@ import roamcast
 from roamcast.campaign.define.plan import CampaignError
 from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import LIGHT, LOOPBACK, spark_environment
-from roamcast.pipeline.simulate import context_of
+from roamcast.pipeline.simulate import classic_context
 
 out = Path(sys.argv[1])
 environment = spark_environment({"spark.master": "local[2]"})
@@ -73,7 +73,7 @@ try:
     rows = found.sql("select variant, count(*) as runs from results group by all order by all").collect()
     print([(row.variant, row.runs) for row in rows], found.frame("publish").count() == found.facts("publish").num_rows)
     try:
-        context_of(spark)
+        classic_context(spark)
     except CampaignError as problem:
         print(problem)
     spark.stop()

@@ -76,13 +76,13 @@ def simulate(
                 if todo:
                     plan.sources.store(out)
                     write_plan(out, pa.Table.from_pylist(plan.rows, RUNS_ARROW))
-                    _SparkJob(_context(spark), plan, todo, settled, on_progress).run(out, token, limits)
+                    _SparkJob(classic_context(spark), plan, todo, settled, on_progress).run(out, token, limits)
                 survey = look(plan, out)
-                _pack(_context(spark), out, token, survey.waiting)
+                _pack(classic_context(spark), out, token, survey.waiting)
         return write_tables(plan, out, survey)
 
 
-def _context(spark: SparkSession) -> SparkContext:
+def classic_context(spark: SparkSession) -> SparkContext:
     """The context of a classic session. Spark Connect has none, and cannot run one task per run in a given order."""
     context = context_of(spark)
     if context is None:
