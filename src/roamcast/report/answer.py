@@ -251,9 +251,11 @@ class _Words:
             if name != main
         ]
         open_ = _grouped((either(one.candidates), one) for one in self.best if one.variant is None)
-        parts += _not_decided(open_, self.first)
-        if parts and main is not None:
-            yield f"Best elsewhere: {'; '.join(parts)}."
+        undecided = _not_decided(open_, self.first)
+        if main is not None and (parts or undecided):
+            yield (
+                f"Best elsewhere: {'; '.join([*parts, *undecided])}." if parts else f"Which is best is {undecided[0]}."
+            )
 
     def _missing(self) -> Iterator[str]:
         names = self.first.question.variants
