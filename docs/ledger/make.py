@@ -180,10 +180,11 @@ def _claim(claim: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield claim["text"]
     yield ""
-    if not claim["checks"]:
+    if claim["reading"]:
         yield claim["reading"]
         yield ""
-    shown = [check for check in claim["checks"] if check["judged"] or check["explains"]]
+    corrected = [check for check in claim["checks"] if "before the correction" in check["says"]]
+    shown = [check for check in claim["checks"] if check["judged"] or check["explains"] or check in corrected]
     if shown:
         yield "| check | measured | verdict |"
         yield "|---|---|---|"
@@ -200,8 +201,10 @@ def _row(check: dict[str, Any]) -> str:
     if check["judged"]:
         missed = f"; misses by {check['misses']}" if check["misses"] else ""
         verdict = f"{check['verdict']}{missed}"
-    else:
+    elif check["explains"]:
         says, verdict = f"→ {says}", check["explains"]
+    else:
+        verdict = f"not judged: {check['verdict']}"
     return "| " + " | ".join(text.replace("|", "\\|") for text in (says, check["measured"], verdict)) + " |"
 
 

@@ -22,7 +22,7 @@ def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: A
     """A claim of the first paper, with a check of which nothing is shown."""
     made = {"id": name, "paper": "hint", "figure": "6", "text": f"Says {name}.", "verdict": verdict, "held": 0, "of": 0}
     unseen = {"says": "", "verdict": verdict, "measured": "", "judged": False, "explains": ""}
-    return made | {"explanation": "", "tested": None, "checks": [unseen]} | changes
+    return made | {"explanation": "", "reading": "", "tested": None, "checks": [unseen]} | changes
 
 
 def test_page_and_readme_say_what_the_verdicts_say() -> None:
@@ -99,12 +99,14 @@ def test_a_claim_as_a_table() -> None:
     check |= {"main": True, "misses": "0.1", "explains": ""}
     cause = check | {"says": "without load", "judged": False, "main": False, "explains": "explained by load"}
     beside = cause | {"says": "elsewhere", "explains": ""}
+    old = beside | {"says": "below 1: before the correction", "verdict": "holds"}
     one = claim(
         "H1",
         "does not hold",
         of=1,
         main="does not hold",
-        checks=[check, cause, beside],
+        checks=[check, cause, beside, old],
+        reading="Of all nodes.",
         explanation="Load.",
         tested=True,
     )
@@ -126,10 +128,13 @@ def test_a_claim_as_a_table() -> None:
         "",
         "Says H1.",
         "",
+        "Of all nodes.",
+        "",
         "| check | measured | verdict |",
         "|---|---|---|",
         "| **less than half** | 0.6 \\| 0.1 | does not hold; misses by 0.1 |",
         "| → without load | 0.6 \\| 0.1 | explained by load |",
+        "| below 1: before the correction | 0.6 \\| 0.1 | not judged: holds |",
         "",
         "Load.",
     ]
