@@ -11,6 +11,7 @@ from typing import Any
 
 from roamcast.lab.ether import Medium
 from roamcast.sim.mobility import Leg, Recorded, ScenarioError
+from roamcast.sim.mobility.export import taken
 from roamcast.sim.places import Places
 from roamcast.sim.scenario.away import Switch, switches
 from roamcast.sim.scenario.draw import own_range
@@ -139,10 +140,7 @@ def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
 
 def _legs(scenario: Scenario, folder: Path) -> list[tuple[int, Leg]]:
     assert scenario.area is not None
-    found = []
-    for node, walk in enumerate(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)):
-        for leg in walk:
-            found.append((node, leg))
-            if leg.end >= scenario.end:
-                break
-    return sorted(found, key=lambda one: (one[1].start, one[0]))
+    walks = taken(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder), scenario.end)
+    return sorted(
+        ((node, leg) for node, legs in enumerate(walks) for leg in legs), key=lambda one: (one[1].start, one[0])
+    )

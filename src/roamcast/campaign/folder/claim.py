@@ -35,15 +35,6 @@ _LOCK_FILE: Final = ".lock"
 
 
 @contextlib.contextmanager
-def writing(out: Path) -> Iterator[None]:
-    """Turns errors of the file system into messages for people."""
-    try:
-        yield
-    except OSError as problem:
-        raise CampaignError(f"{out}: cannot be written: {problem.strerror or problem}") from problem
-
-
-@contextlib.contextmanager
 def claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
     """Claims the folder for this campaign, and locks it for this process."""
     compare(plan, out)
