@@ -29,11 +29,11 @@ def air_of(scenario: Scenario, folder: Path) -> Medium:
 def check_possible(scenario: Scenario, source: str) -> None:
     """Refuses what the simulator can do and real processes cannot."""
     if scenario.background is not None:
-        raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+        raise ScenarioError(f"{source}: background: the lab has only the traffic of its nodes: leave the table out")
     if scenario.links is not None and scenario.links.file is not None:
-        raise ScenarioError(f"{source}: links.file: the lab plays no recorded contacts: give the links themselves")
+        raise ScenarioError(f"{source}: links.file: the lab cannot replay recorded contacts: give the links themselves")
     if scenario.record.frames:
-        raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
+        raise ScenarioError(f"{source}: record.frames: the lab cannot record frames: set it to false")
 
 
 class LinkedAir:

@@ -80,7 +80,7 @@ def write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
     rows = []
     for name in sorted(run.run for run in plan.distinct):
         if name not in found:
-            raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
+            raise CampaignError(f"{out}: the file of run {name}, which was done, is gone: start the campaign again")
         row = found[name]["row"]
         rows.append({**row, "rows": list(row["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
