@@ -89,10 +89,10 @@ class Run:
         """The end of the warm-up, ns: measuring starts there."""
         return round(self.scenario.warmup * SECOND)
 
-    @cached_property
+    @property
     def stop(self) -> int:
         """The start of the cooldown, ns: nothing is published from then on."""
-        return round((self.scenario.duration - self.scenario.cooldown) * SECOND)
+        return self.scenario.stop
 
     @property
     def end(self) -> int:

@@ -101,7 +101,7 @@ _ALL_OF_KIND: Final[dict[Kind, tuple[tuple[Operator, Scalar], ...]]] = {
 """Constraints: one of them holds if and only if a value is of that kind."""
 
 Alternatives = tuple[Conjunction, ...]
-"""A filter in the making. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
+"""An unfinished filter. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
 
 
 class _Literal(NamedTuple):

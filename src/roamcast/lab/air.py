@@ -11,6 +11,7 @@ from typing import Any
 
 from roamcast.lab.ether import Medium
 from roamcast.sim.mobility import Leg, Recorded, ScenarioError
+from roamcast.sim.mobility.export import taken
 from roamcast.sim.places import Places
 from roamcast.sim.scenario.away import Switch, switches
 from roamcast.sim.scenario.draw import own_range
@@ -28,11 +29,11 @@ def air_of(scenario: Scenario, folder: Path) -> Medium:
 def check_possible(scenario: Scenario, source: str) -> None:
     """Refuses what the simulator can do and real processes cannot."""
     if scenario.background is not None:
-        raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+        raise ScenarioError(f"{source}: background: the lab has only the traffic of its nodes: leave the table out")
     if scenario.links is not None and scenario.links.file is not None:
-        raise ScenarioError(f"{source}: links.file: the lab plays no recorded contacts: give the links themselves")
+        raise ScenarioError(f"{source}: links.file: the lab cannot replay recorded contacts: give the links themselves")
     if scenario.record.frames:
-        raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
+        raise ScenarioError(f"{source}: record.frames: the lab cannot record frames: set it to false")
 
 
 class LinkedAir:
@@ -139,10 +140,7 @@ def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
 
 def _legs(scenario: Scenario, folder: Path) -> list[tuple[int, Leg]]:
     assert scenario.area is not None
-    found = []
-    for node, walk in enumerate(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)):
-        for leg in walk:
-            found.append((node, leg))
-            if leg.end >= scenario.end:
-                break
-    return sorted(found, key=lambda one: (one[1].start, one[0]))
+    walks = taken(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder), scenario.end)
+    return sorted(
+        ((node, leg) for node, legs in enumerate(walks) for leg in legs), key=lambda one: (one[1].start, one[0])
+    )

@@ -134,18 +134,12 @@ def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperim
             for variant in one.variants
         },
     }
-    return described.ReportedExperiment(
-        name=one.name,
-        title=spec.title,
-        paper=spec.paper,
-        seeds=seeds,
-        mode=spec.mode,
-        axes=axes,
-        variants=list(one.variants),
-        baseline=spec.baseline,
-        measures=None if spec.measures is None else list(spec.measures),
-        figures=[described.FigurePlan(**msgspec.structs.asdict(figure)) for figure in spec.figures],
-        scenario=one.scenario,
-        source=one.source,
-        hashes=hashes,
-    )
+    own = {
+        "seeds": seeds,
+        "axes": axes,
+        "variants": one.variants,
+        "scenario": one.scenario,
+        "source": one.source,
+        "hashes": hashes,
+    }
+    return msgspec.convert(msgspec.to_builtins(msgspec.structs.asdict(spec) | own), described.ReportedExperiment)
