@@ -239,7 +239,7 @@ def _under_readings(claim: dict[str, Any], readings: dict[str, Any] | None) -> I
 
 
 def readings_page(ledgers: dict[str, dict[str, Any]]) -> str:
-    lines = [READINGS_HEAD, *_before_and_now(ledgers)]
+    lines = [READINGS_HEAD, *_together(ledgers), *_before_and_now(ledgers)]
     for paper, ledger in ledgers.items():
         lines += [f"## {paper}", ""]
         lines += _explored(ledger["readings"]) if "readings" in ledger else ["Not explored.", ""]
@@ -248,6 +248,25 @@ def readings_page(ledgers: dict[str, dict[str, Any]]) -> str:
             for one in load_readings(paper).settings
         ] + [""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _together(ledgers: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """How many main points come out with one reading per paper."""
+    explored = {paper: ledger["readings"] for paper, ledger in ledgers.items() if "readings" in ledger}
+    for key, words in (("open", "With open settings only"), ("departure", "With departures too")):
+        met = points = confirmed = asked = 0
+        for found in explored.values():
+            best = found["best"][key]
+            points += len(found["tried"][0]["points"])
+            met += next(one["met"] for one in found["tried"] if one["reading"] == best)
+            verdicts = found["confirmed"].get(best, {}).values()
+            asked += len(verdicts)
+            confirmed += sum(one["main"] == "holds" for one in verdicts)
+        yield f"- {words}, the best reading of each paper meets {met} of {points} main points by the means of the"
+        yield f"  exploring seeds; of the {asked} that were judged on fresh seeds {confirmed} hold."
+    left = [paper for paper in ledgers if paper not in explored]
+    yield f"- Not explored: {', '.join(left) or 'none'}."
+    yield ""
 
 
 def _before_and_now(ledgers: dict[str, dict[str, Any]]) -> Iterator[str]:
