@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from roamcast.analysis import kernels
 from roamcast.analysis.kernels import Bools, Floats, Ints
 from roamcast.errors import RoamcastError
+from roamcast.facts.rows import rows_of
 from roamcast.facts.schema import TABLES
 
 Drawn = Literal["certain", "mean", "possible"]
@@ -164,7 +165,7 @@ def presence(away: pa.Table, nodes: int, end: int) -> Spans:
     there = Intervals()  # a node that returns at the instant it left was never away
     for node in range(nodes):
         there.up((node, node), 0)
-    for time, node, gone in zip(*(away[name].to_pylist() for name in ("time", "node", "away")), strict=True):
+    for time, node, gone in rows_of(away, "time", "node", "away"):
         (there.down if gone else there.up)((node, node), time)
     who, _, begin, until = there.columns(end)
     return Spans(who, begin, until)
@@ -215,8 +216,7 @@ class Intervals:
 def _by_links(link: pa.Table, nodes: int, end: int, directed: bool) -> tuple[Ints, Ints, Ints, Ints]:
     _check_nodes("link", nodes, link["sender"], link["receiver"])
     heard = Intervals()
-    names = ("time", "sender", "receiver", "loss")
-    for time, sender, receiver, loss in zip(*(link[name].to_pylist() for name in names), strict=True):
+    for time, sender, receiver, loss in rows_of(link, "time", "sender", "receiver", "loss"):
         (heard.down if loss is None else heard.up)((sender, receiver), time)
     sender, receiver, begin, until = heard.columns(end)
     if directed:

@@ -1,7 +1,7 @@
 """Scripted links: which nodes hear each other if there are no positions; written by hand, drawn or recorded."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -86,21 +86,19 @@ class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def _scripted(self, seed: int) -> Iterator[Flip]:
         drawn = [] if self.tree is None else self.tree.links(Random(f"{seed}/links/tree"))
-        for a, b in (*self.up, *drawn):
-            yield from _both_ways(0, a, b, self.loss)
+        yield from self._changed(0, (), (*self.up, *drawn))
         for change in self.change:
-            at = round(change.at * SECOND)
-            for a, b in change.down:
-                yield from _both_ways(at, a, b, None)
-            for a, b in change.up:
-                yield from _both_ways(at, a, b, self.loss)
+            yield from self._changed(round(change.at * SECOND), change.down, change.up)
 
     def _taking_turns(self, cycle: Cycle, number: int, seed: int, end: int) -> Iterator[Flip]:
         for at, down, up in cycle.changes(Random(f"{seed}/links/cycle/{number}"), end):
-            for a, b in down:
-                yield from _both_ways(at, a, b, None)
-            for a, b in up:
-                yield from _both_ways(at, a, b, self.loss)
+            yield from self._changed(at, down, up)
+
+    def _changed(self, at: int, down: Iterable[Pair], up: Iterable[Pair]) -> Iterator[Flip]:
+        for a, b in down:
+            yield from _both_ways(at, a, b, None)
+        for a, b in up:
+            yield from _both_ways(at, a, b, self.loss)
 
 
 def _both_ways(at: int, a: int, b: int, loss: float | None) -> tuple[Flip, Flip]:
