@@ -8,7 +8,7 @@ question: `Contacts.while_in` answers it.
 import numpy as np
 import pyarrow as pa
 
-from roamcast.analysis.contacts import Contacts, Intervals, Spans
+from roamcast.analysis.contacts import Contacts, IntervalBuilder, Spans
 from roamcast.errors import RoamcastError
 from roamcast.facts.rows import rows_of
 
@@ -28,7 +28,7 @@ class _TreeLinks:
     """The nodes' recorded positions in the tree, and the links on which both ends agree."""
 
     def __init__(self) -> None:
-        self.times = Intervals()
+        self.times = IntervalBuilder()
         self._parent: dict[int, int | None] = {}
         self._children: dict[int, frozenset[int]] = {}
         self._above: dict[int, int] = {}

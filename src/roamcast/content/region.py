@@ -21,7 +21,7 @@ import msgspec
 
 from roamcast.content.geometry import (
     WHOLE,
-    Interval,
+    MovementPart,
     Point,
     crossing,
     distance_to_segment,
@@ -128,7 +128,7 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
         """The region moved. Raises `ContentError` if that leads beyond `MAX_COORDINATE`."""
         return Rectangle(self.x0 + dx, self.y0 + dy, self.x1 + dx, self.y1 + dy)
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0; one at a corner may be lost to rounding.
@@ -182,7 +182,7 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
         """The region moved. Raises `ContentError` if that leads beyond `MAX_COORDINATE`."""
         return Circle(self.x + dx, self.y + dy, self.radius)
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0, unless it is lost to rounding.
@@ -272,7 +272,7 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
         """
         return Polygon(tuple((x + dx, y + dy) for x, y in self.corners))
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0. Between two meetings with the border nothing changes, so one point

@@ -188,7 +188,7 @@ class Or(msgspec.Struct, frozen=True, array_like=True, tag="or"):
 
 
 Expression = Within | Exists | HostComparison | Not | And | Or
-Node = Expression | Aggregate
+ExpressionNode = Expression | Aggregate
 
 
 def _check_parts(word: str, parts: tuple[Expression, ...]) -> None:
@@ -196,7 +196,7 @@ def _check_parts(word: str, parts: tuple[Expression, ...]) -> None:
         raise ContentError(f"'{word}' of one part is that part")
 
 
-def _needs_parentheses(outer: Node, part: Node) -> bool:
+def _needs_parentheses(outer: ExpressionNode, part: ExpressionNode) -> bool:
     if not (isinstance(outer, And | Or | Not) and isinstance(part, And | Or) and part.parts):
         return False
     return not (isinstance(outer, Or) and isinstance(part, And))
@@ -206,7 +206,7 @@ def _inside(outer: Expression, part: Expression) -> str:
     return f"({part})" if _needs_parentheses(outer, part) else str(part)
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
+def _parts(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
     match node:
         case And() | Or():
             return node.parts
@@ -220,9 +220,9 @@ def _parts(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def nodes(expression: Node) -> Iterator[Node]:
+def nodes(expression: ExpressionNode) -> Iterator[ExpressionNode]:
     """The expression and everything in it. A loop, not a recursion: a stranger's expression may be deep."""
-    pending: list[Node] = [expression]
+    pending: list[ExpressionNode] = [expression]
     while pending:
         node = pending.pop()
         yield node
@@ -233,13 +233,13 @@ def size(expression: Expression) -> int:
     return sum(map(_weight, nodes(expression)))
 
 
-def _weight(node: Node) -> int:
+def _weight(node: ExpressionNode) -> int:
     return len(node.region.corners) if isinstance(node, Within) and isinstance(node.region, Polygon) else 1
 
 
 def depth(expression: Expression) -> int:
     deepest = 0
-    pending: list[tuple[Node, int]] = [(expression, 0)]
+    pending: list[tuple[ExpressionNode, int]] = [(expression, 0)]
     while pending:
         node, level = pending.pop()
         level += isinstance(node, Not | Aggregate)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.mobility.trace import Subset, Window, link_changes
-from roamcast.sim.scenario.drawn_links import Cycle, Pair, RandomTree
+from roamcast.sim.scenario.drawn_links import Cycle, NodePair, RandomTree
 from roamcast.sim.scenario.some_nodes import unknown_nodes
 from roamcast.units import SECOND
 
@@ -18,20 +18,20 @@ Flip = tuple[int, int, int, float | None]
 """A time in ns, the two ends, and the loss of the link, or None if the link ends."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LinkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Links that come and go at one time."""
 
     at: Annotated[float, Meta(ge=0, description="when, s")]
-    up: Annotated[tuple[Pair, ...], Meta(description="links that come, [a, b] each, in both directions")] = ()
-    down: Annotated[tuple[Pair, ...], Meta(description="links that go")] = ()
+    up: Annotated[tuple[NodePair, ...], Meta(description="links that come, [a, b] each, in both directions")] = ()
+    down: Annotated[tuple[NodePair, ...], Meta(description="links that go")] = ()
 
 
 class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Links instead of positions."""
 
-    up: Annotated[tuple[Pair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
+    up: Annotated[tuple[NodePair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a frame is lost on a link")] = 0.0
-    change: Annotated[tuple[Change, ...], Meta(description="links that come and go, in the order of time")] = ()
+    change: Annotated[tuple[LinkChange, ...], Meta(description="links that come and go, in the order of time")] = ()
     tree: Annotated[RandomTree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
     file: Annotated[
@@ -60,7 +60,7 @@ class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if self.tree is not None:
             yield from (("tree", rule) for rule in _tree_problems(self.tree, nodes))
 
-    def _pairs(self) -> Iterator[tuple[str, tuple[Pair, ...]]]:
+    def _pairs(self) -> Iterator[tuple[str, tuple[NodePair, ...]]]:
         yield "up", self.up
         for number, change in enumerate(self.change):
             yield f"change[{number}].up", change.up
@@ -94,7 +94,7 @@ class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         for at, down, up in cycle.changes(Random(f"{seed}/links/cycle/{number}"), end):
             yield from self._changed(at, down, up)
 
-    def _changed(self, at: int, down: Iterable[Pair], up: Iterable[Pair]) -> Iterator[Flip]:
+    def _changed(self, at: int, down: Iterable[NodePair], up: Iterable[NodePair]) -> Iterator[Flip]:
         for a, b in down:
             yield from _both_ways(at, a, b, None)
         for a, b in up:
