@@ -156,20 +156,17 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
 
     @property
     def box(self) -> Rectangle:
-        """The bounding box."""
         r = self.radius
         return Rectangle(_outwards(self.x, -r), _outwards(self.y, -r), _outwards(self.x, r), _outwards(self.y, r))
 
     @property
     def area(self) -> float:
-        """Square metres."""
         return math.pi * self.radius * self.radius
 
     def contains(self, x: float, y: float) -> bool:
         return math.hypot(x - self.x, y - self.y) <= self.radius
 
     def distance(self, x: float, y: float) -> float:
-        """How far the point is from the region; 0 inside."""
         return max(math.hypot(x - self.x, y - self.y) - self.radius, 0.0)
 
     def enlarged(self, by: float) -> "Circle":
@@ -232,13 +229,11 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
 
     @property
     def box(self) -> Rectangle:
-        """The bounding box."""
         xs, ys = zip(*self.corners, strict=True)
         return Rectangle(min(xs), min(ys), max(xs), max(ys))
 
     @property
     def area(self) -> float:
-        """Square metres."""
         return abs(math.fsum(orientation(self.corners[0], a, b) for a, b in self.edges)) / 2
 
     def contains(self, x: float, y: float) -> bool:
@@ -255,7 +250,6 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
         return odd
 
     def distance(self, x: float, y: float) -> float:
-        """How far the point is from the region; 0 inside."""
         return 0.0 if self.contains(x, y) else min(distance_to_segment(a, b, (x, y)) for a, b in self.edges)
 
     def enlarged(self, by: float) -> Rectangle:

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from roamcast.content.event import Scalar, check_text
+from roamcast.content.event import Scalar, check_name
 from roamcast.content.filter import STRING_ONLY, Constraint, Kind, Operator, kind_of
 from roamcast.content.region import MAX_RADIUS, Polygon, Region, metres, text_of
 from roamcast.content.tokens import format_name, format_value
@@ -51,12 +51,6 @@ class Scope(enum.StrEnum):
     """All within a distance, however many hops away: they must be queried."""
 
 
-def _check_attribute(name: str) -> None:
-    check_text(name, "an attribute's name")
-    if not name:
-        raise ContentError("an attribute's name is empty")
-
-
 class Within(msgspec.Struct, frozen=True, array_like=True, tag="within"):
     """The host is in the region."""
 
@@ -72,7 +66,7 @@ class Exists(msgspec.Struct, frozen=True, array_like=True, tag="exists"):
     attribute: str
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_name(self.attribute)
 
     def __str__(self) -> str:
         return f"exists {format_name(self.attribute)}"
@@ -93,7 +87,7 @@ class Aggregate(msgspec.Struct, frozen=True, array_like=True):
         if (self.attribute is None) != (self.function is Function.COUNT):
             raise ContentError("'count' takes no attribute, every other aggregate takes one")
         if self.attribute is not None:
-            _check_attribute(self.attribute)
+            check_name(self.attribute)
         if self.within is not None:
             msgspec.structs.force_setattr(self, "within", metres(self.within, "the distance of a group", MAX_RADIUS))
             if self.within <= 0:
@@ -120,7 +114,7 @@ class HostComparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=
 
     def __post_init__(self) -> None:
         if isinstance(self.left, str):
-            _check_attribute(self.left)
+            check_name(self.left)
         if self.operator is Operator.EXISTS:
             raise ContentError("'exists' is not a comparison")
         if isinstance(self.right, Aggregate):
