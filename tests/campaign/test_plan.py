@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "both": ({"axes": [axis("nodes", 1, fields=["nodes"])]}, "axes[0].field: give either field or fields"),
     "labels": ({"axes": [axis("nodes", 1), axis("duration", 1, label="nodes")]}, "axes: two are named 'nodes'"),
     "no values": ({"axes": [axis("nodes")]}, "axes[0].values: expected a list of one or more values; got []"),
-    "lengths": ({"mode": "paired", "axes": [axis("nodes", 1), axis("duration", 1, 2)]}, "but have 1, 2 values"),
+    "lengths": ({"mode": "paired", "axes": [axis("nodes", 1), axis("duration", 1, 2)]}, "but have 1, 2"),
     "no seeds": ({"seeds": 0}, "seeds: 0: at least one seed"),
     "empty seeds": ({"seeds": []}, "seeds: []: at least one seed"),
     "negative seed": ({"seeds": [1, -2]}, "seeds: -2: seeds go from 0"),

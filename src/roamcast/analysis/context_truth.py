@@ -47,7 +47,7 @@ READ: Final = ("subscribe", "publish", "event_attribute", "attribute", "leg", "d
 _AXES: Final = {"x": 0, "y": 1}
 
 
-class Pair(NamedTuple):
+class ContextPair(NamedTuple):
     event: int
     node: int
     """The subscriber."""
@@ -275,7 +275,7 @@ def _instants(start: int, end: int, critical: Iterable[float]) -> Iterator[float
 # --- Pairs ------------------------------------------------------------------------------------------------------------
 
 
-def ideal(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> dict[Pair, float]:
+def ideal(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> dict[ContextPair, float]:
     """The ideal pairs, each with an instant (ns) at which all five conditions hold.
 
     `reach` is the radio range, m; `start` and `end` limit the measured time, ns.
@@ -283,14 +283,14 @@ def ideal(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int =
     published, subscribed = _published(facts, start, end), _subscribed(facts, end)
     events = read_events(facts, (one.event for one in published))
     configuration = Configuration(facts, reach)
-    found: dict[Pair, float] = {}
+    found: dict[ContextPair, float] = {}
     for number, other in zip(*_candidates(published, subscribed), strict=True):
         event, subscription = published[number], subscribed[other]
         if not subscription.filter.matches(events[event.event]):
             continue
         instant = _instant(event, subscription, configuration)
         if instant is not None:
-            found[Pair(event.event, subscription.node, subscription.subscription)] = instant
+            found[ContextPair(event.event, subscription.node, subscription.subscription)] = instant
     return found
 
 
@@ -367,7 +367,7 @@ def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int
     wanted = ideal(facts, reach=reach, end=end, start=start)
     measured = {event for time, event in read_rows(facts, "publish", "time", "event") if time >= start}
     delivered = {
-        Pair(event, node, subscription)
+        ContextPair(event, node, subscription)
         for event, node, subscription in read_rows(facts, "deliver", "event", "node", "subscription")
         if event in measured
     }

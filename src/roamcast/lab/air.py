@@ -17,7 +17,7 @@ from roamcast.sim.scenario.away import Switch, switches
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
 
-Fact = tuple[str, tuple[Any, ...]]
+TableRow = tuple[str, tuple[Any, ...]]
 """A table and a row of it."""
 
 
@@ -96,12 +96,12 @@ class PlacedAir:
         return self._reach[node]
 
 
-def mesh_facts(nodes: int) -> Iterator[Fact]:
+def mesh_facts(nodes: int) -> Iterator[TableRow]:
     """The links of a bridge: everybody hears everybody, from the start."""
     yield from (("link", (0, a, b, 0.0)) for a in range(nodes) for b in range(nodes) if a != b)
 
 
-def world_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+def world_facts(scenario: Scenario, folder: Path) -> Iterator[TableRow]:
     """The facts that the simulator records about a scenario's world: movement or links, and who is away."""
     yield from (("away", tuple(switch)) for switch in away_times(scenario, folder))
     yield from air_facts(scenario, folder)
@@ -127,7 +127,7 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
     return sorted(found)
 
 
-def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+def air_facts(scenario: Scenario, folder: Path) -> Iterator[TableRow]:
     """The movement or the links, as the simulator records them, up to the scenario's end."""
     if scenario.links is not None:
         for flip in scenario.links.flips(scenario.seed, scenario.end):

@@ -14,9 +14,6 @@ class SweptAxis(msgspec.Struct, frozen=True):
     values: list[Any]
     field: str | None = None
     """The first of the fields, whose unit the values have; none if the values are not the field's own."""
-    fields: list[str] = []
-    template: str | None = None
-    puts: list[Any] = []
 
 
 class FigurePlan(Figure, frozen=True, kw_only=True):

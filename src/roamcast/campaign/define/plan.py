@@ -113,19 +113,11 @@ def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tupl
 def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperiment:
     spec = one.spec
     axes = [
-        described.SweptAxis(
-            label=axis.name,
-            field=None if axis.puts else axis.targets[0],
-            fields=list(axis.targets),
-            values=list(axis.values),
-            template=axis.template,
-            puts=list(axis.puts),
-        )
-        for axis in spec.axes
+        described.SweptAxis(axis.name, list(axis.values), None if axis.puts else axis.targets[0]) for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
-        "axes": {axis.label: canonical_hash([axis.fields, axis.template]) for axis in axes},
+        "axes": {axis.name: canonical_hash([axis.targets, axis.template]) for axis in spec.axes},
         "axis values": {
             f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
         },

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
-from roamcast.content.summary.digest import MAX_ELEMENTS, Values
+from roamcast.content.summary.digest import MAX_ELEMENTS, DigestValues
 from roamcast.content.summary.element import PRESENT, Element, ElementBuilder, ElementCondition, ElementId
 from roamcast.content.summary.hashing import joint_hash, token
 from roamcast.content.summary.strings import Text
@@ -88,7 +88,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def _masks(self) -> list[tuple[int, int]]:
         return list(self.masks())
 
-    def passes(self, values: Mapping[int, Values], more: bool, hashes: int) -> bool:
+    def passes(self, values: Mapping[int, DigestValues], more: bool, hashes: int) -> bool:
         """Whether an event with these values may be wanted; `more` if it may have other elements, too."""
         if not self.elements:
             return True
@@ -104,7 +104,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
                 return True
         return False
 
-    def _associated(self, joint: int, values: Mapping[int, Values], hashes: int) -> bool:
+    def _associated(self, joint: int, values: Mapping[int, DigestValues], hashes: int) -> bool:
         if not self.association or not joint:
             return True
         keys = [element.key for position, element in enumerate(self.elements) if joint >> position & 1]
