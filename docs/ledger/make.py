@@ -216,7 +216,8 @@ READINGS_HEAD: Final = """\
 Made by `python docs/ledger/make.py` from the results of `roamcast papers NAME --readings` in this folder;
 [papers.md](../papers.md#readings-what-a-paper-may-have-meant) has the procedure, and [verdicts.md](verdicts.md) what
 was measured under the ledger's reading. ✓ and ✗ are by the means of the exploring seeds, – was not measured; a word is
-a verdict of the strict judge.
+a verdict of the strict judge. Exploring runs are previews, shorter and with fewer points: a main point may hold in
+the ledger and not in them.
 """
 
 
