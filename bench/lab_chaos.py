@@ -1,7 +1,7 @@
 """A minute of power cuts: every two seconds a random node of a ring of eight is killed with SIGKILL and started again.
 
 `python -m bench lab-chaos [SECONDS]` prints what was acknowledged, lost, delivered and delivered twice, and exits with
-1 if a promise was broken (`roamcast/lab/chaos.py` has them).
+1 if a promise was broken (`tests/lab/chaos.py` has them).
 """
 
 import asyncio

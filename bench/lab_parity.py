@@ -6,7 +6,7 @@ takes about as long as two of them for each scenario.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from roamcast.facts.sinks import MemorySink
 from roamcast.lab.lab import run_lab
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario.scenario import Scenario, check
-from roamcast.statistics.intervals import agree, interval
+from roamcast.statistics.intervals import Estimate, interval
 
 SEEDS: Final = range(1, 9)
 AT_ONCE: Final = 4
@@ -40,6 +40,19 @@ PROTOCOLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("maodv", {"hello": 0.2, "group_hello": 1.0, "retry_wait": 0.2}),
     ("coman", {"hello": 0.2, "group_hello": 1.0, "retry_wait": 0.2}),
 )
+
+
+def agree(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two samples agree: the mean of each lies in the interval of the other's mean, up to rounding."""
+    if min(len(one), len(other)) < 2:
+        raise ValueError("two runs or more are needed on each side to compare them")
+    first, second = interval(one), interval(other)
+    return _contains(first, second.mean) and _contains(second, first.mean)
+
+
+def _contains(found: Estimate, value: float) -> bool:
+    slack = 1e-9 * max(1.0, abs(found.mean))
+    return found.low - slack <= value <= found.high + slack
 
 
 def scenario(protocol: str, parameters: dict[str, Any], air: dict[str, Any], seed: int) -> Scenario:

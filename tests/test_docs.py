@@ -135,6 +135,23 @@ def test_paths_in_the_text_of_the_architecture_exist() -> None:
         assert any(place.exists() for place in places), path
 
 
+def test_pages_count_the_laws_of_a_broker_as_they_are() -> None:
+    last = re.findall(r"^(\d)\. \*\*", (ROOT / "src/roamcast/protocols/api.py").read_text(), re.MULTILINE)[-1]
+    counted = [word for page in (ARCHITECTURE, WRITING) for word in re.findall(r"(\w+) laws", page.read_text())]
+    assert counted == [{"7": "seven"}[last]] * 2
+
+
+def test_files_that_docstrings_and_comments_name_exist() -> None:
+    sources = [
+        path.relative_to(ROOT).as_posix()
+        for part in ("src", "bench", "tests", "examples")
+        for path in ROOT.glob(f"{part}/**/*.py")
+    ]
+    named = {(name, file) for name in sources for file in re.findall(r"`([\w/]+\.py)`", (ROOT / name).read_text())}
+    assert len(named) > 100
+    assert not [(name, file) for name, file in named if not any(f"/{one}".endswith(f"/{file}") for one in sources)]
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in PICTURES.glob("*.txt")))
 def test_a_picture_is_drawn_from_its_text(name: str) -> None:
     draw = runpy.run_path(str(PICTURES / "draw.py"))["draw"]

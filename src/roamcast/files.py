@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """What goes wrong while a file or a folder is written is told with its name."""
+    """Errors of the file system while a file or a folder is written, as messages for people with its name."""
     try:
         yield
     except OSError as problem:
@@ -25,6 +25,7 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def write_file(file: Path, content: str | bytes) -> None:
+    """Writes a file whole or not at all."""
     data = content.encode() if isinstance(content, str) else content
     draft = file.with_name(f".{file.name}.{os.getpid()}.partial")
     with writing(file):
@@ -47,25 +48,13 @@ def new_folder(place: Path) -> Iterator[Path]:
         try:
             partial.mkdir(parents=True)
             yield partial
-            swap_in(partial, target)
+            former = partial.with_suffix(".former")  # removed only when the new folder is in its place
+            if target.exists():
+                target.rename(former)
+            partial.rename(target)
+            shutil.rmtree(former, ignore_errors=True)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-
-
-def swap_in(new: Path, target: Path) -> None:
-    """Moves a finished folder into place. The folder that was there before is removed only after that."""
-    former = new.with_suffix(".former")
-    if target.exists():
-        target.rename(former)
-    new.rename(target)
-    shutil.rmtree(former, ignore_errors=True)
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    draft = file.with_name(f".{file.name}.new")
-    draft.write_bytes(content)
-    draft.replace(file)
 
 
 def read_json(file: Path, kind: type[T]) -> T:
@@ -78,5 +67,5 @@ def read_json(file: Path, kind: type[T]) -> T:
 
 
 def write_json(file: Path, value: object) -> None:
-    """The same with a value as JSON, for people to read too."""
-    write_whole(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    """Writes a value as JSON, for people to read too."""
+    write_file(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")

@@ -76,7 +76,7 @@ def run(
     """
     if isinstance(what, Scenario):
         if changes:
-            raise RoamcastError("changes need a file; give `scenario(changes=…)` the changes of a scenario")
+            raise RoamcastError("changes need a file: for a Scenario, pass them to `scenario(changes=…)`")
         checked, folder = what, _HERE
     else:
         checked, folder = _scenario(what, changes, {})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from facts.rows import complete
-from roamcast.analysis.contacts import Contacts, Drawn, Reach, contacts
+from roamcast.analysis.contacts import Contacts, DrawnRange, Reach, contacts
 from roamcast.errors import RoamcastError
 from roamcast.facts.recorder import batch_of
 from roamcast.facts.schema import TABLES
@@ -73,7 +73,7 @@ def test_the_end_of_the_run_ends_contacts() -> None:
 
 
 @pytest.mark.parametrize(("drawn", "near"), [("certain", 1), ("mean", 2), ("possible", 3)])
-def test_what_a_range_drawn_for_every_frame_reaches(drawn: Drawn, near: int) -> None:
+def test_what_a_range_drawn_for_every_frame_reaches(drawn: DrawnRange, near: int) -> None:
     line = facts(leg=[still(0, 0), still(1, 10), still(2, 15), still(3, 20)])
     found = contacts(line, 4, S, Reach((10.0, 20.0)), drawn=drawn)
     assert [other for node, other, *_ in rows(found) if node == 0] == list(range(1, near + 1))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from content.conditions import ContextualEvent, ContextualSubscription, Lifetime, matches
 from facts.rows import complete
-from roamcast.analysis.context_truth import Configuration, ContextCounts, Pair, ideal, outcome
+from roamcast.analysis.context_truth import Configuration, ContextCounts, ContextPair, ideal, outcome
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event
@@ -227,7 +227,7 @@ def test_the_ideal_pairs_are_those_that_a_brute_force_finds_and_each_has_its_ins
     facts, events, subscriptions, rows = world(seed)
     pairs = ideal(facts, reach=REACH, end=END)
     for (number, event), (other, subscription) in itertools.product(enumerate(events, 1), enumerate(subscriptions, 1)):
-        pair = Pair(number, 1, other)
+        pair = ContextPair(number, 1, other)
         if pair in pairs:
             assert all_hold(event, subscription, pairs[pair], views(rows, pairs[pair]))
             continue

@@ -89,7 +89,7 @@ def test_every_seed_draws_a_window_with_enough_nodes(tmp_path: Path) -> None:
 
 def test_where_nobody_is_there_is_no_network(tmp_path: Path) -> None:
     place = trace(tmp_path, [(0, 0, 2000), (1, 0, 100), (2, 1900, 2000)], 2000)
-    with pytest.raises(ScenarioError, match=r"some 300 s of it have 1 of its 3 nodes, too few .*--from, --to"):
+    with pytest.raises(ScenarioError, match=r"some 300 s of it have only 1 of its 3 nodes, too few .*--from, --to"):
         around_trace(place)
 
 

@@ -116,7 +116,7 @@ def test_fewer_and_more_seeds_can_be_asked_for(tmp_path: Path) -> None:
     counted, listed = made(tmp_path), made(tmp_path, seeds=[9, 5])
     assert {row["seed"] for row in plan([counted], 4).rows} == {1, 2, 3, 4}
     assert {row["seed"] for row in plan([listed], 1).rows} == {9}
-    with pytest.raises(RoamcastError, match="3 are asked for, but the file lists 2"):
+    with pytest.raises(RoamcastError, match="3 are requested, but the file lists 2"):
         plan([listed], 3)
 
 
@@ -180,11 +180,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "both": ({"axes": [axis("nodes", 1, fields=["nodes"])]}, "axes[0].field: give either field or fields"),
     "labels": ({"axes": [axis("nodes", 1), axis("duration", 1, label="nodes")]}, "axes: two are named 'nodes'"),
     "no values": ({"axes": [axis("nodes")]}, "axes[0].values: expected a list of one or more values; got []"),
-    "lengths": ({"mode": "paired", "axes": [axis("nodes", 1), axis("duration", 1, 2)]}, "but have 1, 2 values"),
+    "lengths": ({"mode": "paired", "axes": [axis("nodes", 1), axis("duration", 1, 2)]}, "but have 1, 2"),
     "no seeds": ({"seeds": 0}, "seeds: 0: at least one seed"),
     "empty seeds": ({"seeds": []}, "seeds: []: at least one seed"),
     "negative seed": ({"seeds": [1, -2]}, "seeds: -2: seeds go from 0"),
-    "double seed": ({"seeds": [1, 2, 1]}, "seeds: 1 is there twice"),
+    "double seed": ({"seeds": [1, 2, 1]}, "seeds: 1 is listed twice"),
     "seeds": ({"seeds": "many"}, "seeds: expected a whole number, or a list of whole numbers; got the text 'many'"),
     "variants": ({"variants": [{"name": "a"}, {"name": "a"}]}, "variants: two are named 'a'"),
     "baseline": ({"baseline": "flood"}, "baseline: there is no variant 'flood'; did you mean 'flooding'?"),
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             "axes": [axis("nodes", 1, 2), axis("duration", 1, 2)],
             "quick": {"duration": 9, "values": {"nodes": [1]}},
         },
-        "quick.values: paired axes go in step: give as many values of each",
+        "quick.values: paired axes need the same number of values each",
     ),
     "preview's variant": (
         {"variants": [{"name": "near"}], "quick": {"duration": 9, "variants": ["neat"]}},
@@ -232,7 +232,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             "variants": [{"name": "a"}, {"name": "b"}, {"name": "c", "fixed": True}],
             "figures": [{"id": "1", "x": "nodes", "y": "delivery", "against": "c"}],
         },
-        "figures[0].against: the axes mean nothing to 'c': it has one point only",
+        "figures[0].against: 'c' is fixed: it has only one point",
     ),
     "against itself": (
         {

@@ -49,13 +49,13 @@ def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JS
             },
             "Use hint credits=0, all others were dropped; but it may miss delivery within 10 s of at least 0.95: 0.940 "
             "± 0.040 at 1.21 ± 0.20 ms. Any protocol could have delivered 1.000 of all pairs at most. "
-            "The same command with more --minutes goes on from here.",
+            "The same command with more --minutes continues from here.",
         ),
         (
             {},
             "Not decided for delivery within 10 s of at least 0.95: the time was up. Best so far: hint credits=0, "
             "0.970 ± 0.050 at 1.21 ± 0.20 ms. Not separated from it: flooding. The same command with more --minutes "
-            "goes on from here.",
+            "continues from here.",
         ),
         (
             {

@@ -25,9 +25,9 @@ from roamcast.content.context.expression import (
     Context,
     Exists,
     Expression,
+    ExpressionNode,
     Function,
     HostComparison,
-    Node,
     Not,
     Or,
     Scope,
@@ -543,7 +543,7 @@ def test_mistakes(text: str, position: int, fragment: str) -> None:
         ),
     ],
 )
-def test_what_is_no_expression_is_refused(build: Callable[[], Node], rule: str) -> None:
+def test_what_is_no_expression_is_refused(build: Callable[[], ExpressionNode], rule: str) -> None:
     with pytest.raises(ContentError, match=rule):
         build()
 

@@ -6,7 +6,7 @@ import pytest
 
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Scalar
 from roamcast.content.filter import ORDERING, STRING_ONLY, Constraint, Operator
-from roamcast.content.intervals import following, prefix_end, region_of
+from roamcast.content.intervals import following, prefix_end, value_set
 
 LAST = "\U0010ffff"
 BIG = 2**53
@@ -15,7 +15,7 @@ TINY = 5e-324
 
 def implies(given: Constraint, wanted: Constraint) -> bool:
     """Whether `wanted` holds for every event for which `given` holds."""
-    narrow, wide = region_of(given), region_of(wanted)
+    narrow, wide = value_set(given), value_set(wanted)
     if not narrow.intervals or (wanted.attribute == TYPE and wide.is_all_strings):
         return True
     return given.attribute == wanted.attribute and narrow.within(wide)

@@ -35,7 +35,9 @@ def test_a_parameter_reaches_its_node_as_it_is(value: object) -> None:
 
 
 def test_a_death_is_told_in_words() -> None:
-    assert str(Death(3, 2 * SECOND, -9, "it said nothing")) == "node 3 ended by SIGKILL after 2.0 s: it said nothing"
+    assert (
+        str(Death(3, 2 * SECOND, -9, "it printed nothing")) == "node 3 ended by SIGKILL after 2.0 s: it printed nothing"
+    )
     assert str(Death(3, -1, 1, "error: no disk")) == "node 3 ended with status 1 before the start: error: no disk"
 
 

@@ -7,11 +7,12 @@ on the order of events within milliseconds, it is the same to the pair.
 from typing import Any
 
 import pytest
+from bench.lab_parity import agree
 
 from lab.twins import GRID, LINE, RING, Links, delivered, linked, live, live_all, simulated, summary
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.sim.scenario.workload import acts
-from roamcast.statistics.intervals import agree, interval
+from roamcast.statistics.intervals import interval
 from roamcast.units import SECOND
 
 pytestmark = pytest.mark.slow

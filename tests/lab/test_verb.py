@@ -96,7 +96,7 @@ def test_changes_and_the_seed_are_as_in_run(scenario: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--set", "background.rate=1"), "background: the lab has no traffic but that of its nodes"),
+        (("--set", "background.rate=1"), "background: the lab has only the traffic of its nodes"),
         (("--set", "protocol.name=none"), "no protocol is named 'none'"),
         (("--runs", "2"), "--runs needs --twin"),
         (("--netns", "--twin"), "--netns excludes --twin"),
@@ -135,11 +135,11 @@ def test_a_node_that_died_is_told_of_and_the_exit_code_is_1(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run_lab(*_: object, **__: object) -> LabReport:
-        return LabReport(deaths=[Death(2, 1_500_000_000, -signal.SIGKILL, "it said nothing")])
+        return LabReport(deaths=[Death(2, 1_500_000_000, -signal.SIGKILL, "it printed nothing")])
 
     monkeypatch.setattr("roamcast.lab.lab.run_lab", run_lab)
     result = CliRunner().invoke(lab_verb, [str(scenario), "--out", str(tmp_path / "facts")])
     assert result.exit_code == 1
-    assert result.stderr == "node 2 ended by SIGKILL after 1.5 s: it said nothing\n"
+    assert result.stderr == "node 2 ended by SIGKILL after 1.5 s: it printed nothing\n"
     record = json.loads((tmp_path / "facts" / "run.json").read_text(encoding="utf-8"))
-    assert record["lab"]["problems"] == ["node 2 ended by SIGKILL after 1.5 s: it said nothing"]
+    assert record["lab"]["problems"] == ["node 2 ended by SIGKILL after 1.5 s: it printed nothing"]

@@ -238,12 +238,12 @@ def test_verify_tells_what_is_not_what_was_written_and_what_belongs_to_nobody(
     assert told.exit_code == 1
     last = max(pq.read_table(out / "manifest.parquet")["run"].to_pylist())
     assert json.loads(told.output)["problems"] == [
-        f"{flipped}: is not the file that was written: its digest is another",
-        f"{other}: is not the file that was written: its digest is another",
-        f"{other}: has other columns than publish: ['time', 'when']",
-        f"{other}: run {last} has not the 10 rows of publish that it had",
+        f"{flipped}: is not the file that was written: its digest differs",
+        f"{other}: is not the file that was written: its digest differs",
+        f"{other}: its columns are not those of publish: ['time', 'when']",
+        f"{other}: run {last} does not have the 10 rows of publish that were written",
     ]
-    with pytest.raises(RoamcastError, match="its digest is another"):
+    with pytest.raises(RoamcastError, match="its digest differs"):
         measure(spark, out, ["delivery"])
     flipped.unlink()
     other.unlink()
@@ -336,7 +336,7 @@ def test_other_folders_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "begun" / ".campaign.json.new").write_text("{")
     (tmp_path / "cut" / "campaign.json").write_text('{"experi')
     for place, said in (
-        ("mine", "is not empty and no campaign's folder"),
+        ("mine", "is not empty and is not a campaign's folder"),
         ("file", "is a file, not a folder"),
         ("file/below", "cannot be written: Not a directory"),
         ("cut", "campaign.json: cannot be read: .* was cut short"),

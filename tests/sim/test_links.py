@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from roamcast.sim.scenario.drawn_links import Cycle, RandomTree
-from roamcast.sim.scenario.links import Change, ScriptedLinks
+from roamcast.sim.scenario.links import LinkChange, ScriptedLinks
 
 S = 1_000_000_000
 
@@ -15,7 +15,7 @@ def test_flips_go_both_ways_in_the_order_of_the_script() -> None:
     links = ScriptedLinks(
         up=((0, 1), (2, 1)),
         loss=0.1,
-        change=(Change(at=1.5, down=((0, 1),), up=((0, 2),)), Change(at=2, up=((0, 1),))),
+        change=(LinkChange(at=1.5, down=((0, 1),), up=((0, 2),)), LinkChange(at=2, up=((0, 1),))),
     )
     assert list(links.flips()) == [
         (0, 0, 1, 0.1),
@@ -32,7 +32,7 @@ def test_flips_go_both_ways_in_the_order_of_the_script() -> None:
 
 
 def test_a_link_that_goes_and_comes_at_one_time_is_there_afterwards() -> None:
-    links = ScriptedLinks(change=(Change(at=1, up=((0, 1),), down=((0, 1),)),))
+    links = ScriptedLinks(change=(LinkChange(at=1, up=((0, 1),), down=((0, 1),)),))
     assert [loss for _, _, _, loss in links.flips()] == [None, None, 0.0, 0.0]
 
 
@@ -48,17 +48,17 @@ def test_no_links_no_flips() -> None:
         (ScriptedLinks(up=((-1, 0),)), [("up", "[-1, 0]: nodes are numbered from 0 to 2")]),
         (ScriptedLinks(up=((1, 1),)), [("up", "[1, 1]: a node has no link to itself")]),
         (
-            ScriptedLinks(change=(Change(at=1, up=((0, 9),), down=((2, 2),)),)),
+            ScriptedLinks(change=(LinkChange(at=1, up=((0, 9),), down=((2, 2),)),)),
             [
                 ("change[0].up", "[0, 9]: nodes are numbered from 0 to 2"),
                 ("change[0].down", "[2, 2]: a node has no link to itself"),
             ],
         ),
         (
-            ScriptedLinks(change=(Change(at=2), Change(at=1))),
+            ScriptedLinks(change=(LinkChange(at=2), LinkChange(at=1))),
             [("change[1].at", "1 s comes after 2 s: changes must be sorted by time")],
         ),
-        (ScriptedLinks(change=(Change(at=1), Change(at=1))), []),
+        (ScriptedLinks(change=(LinkChange(at=1), LinkChange(at=1))), []),
     ],
 )
 def test_problems(links: ScriptedLinks, problems: list[tuple[str, str]]) -> None:
@@ -100,7 +100,7 @@ def test_trees_of_other_seeds_are_others() -> None:
 
 def test_links_take_turns() -> None:
     cycle = Cycle(states=(((0, 1), (0, 2)), ((0, 2), (0, 3)), ()), every=2.0)
-    links = ScriptedLinks(cycle=(cycle,), up=((4, 5),), change=(Change(at=3, down=((4, 5),)),))
+    links = ScriptedLinks(cycle=(cycle,), up=((4, 5),), change=(LinkChange(at=3, down=((4, 5),)),))
     assert [flip for flip in links.flips(1, 7 * S) if flip[1] < flip[2]] == [
         (0, 4, 5, 0.0),
         (0, 0, 1, 0.0),

@@ -398,7 +398,11 @@ PROBLEMS: list[tuple[Model, str, str]] = [
         "positions",
         "node 2 at (nan, 3): it must lie in the area of 1000 m × 1000 m",
     ),
-    (Static(placement="grid", positions=((1.0, 1.0),) * 3), "placement", '"grid" beside positions: '),
+    (
+        Static(placement="grid", positions=((1.0, 1.0),) * 3),
+        "placement",
+        '"grid" cannot be combined with positions: give either',
+    ),
     (Buildings(speed=(0.0, 2.0)), "speed", "the least speed 0 m/s: "),
     (Buildings(stay=(-1.0, 2.0)), "stay", "the least stay -1 s: it must be 0 or more"),
     (Buildings(edge=(0.0, 9.0)), "edge", "from 0 to 9 m: both must be finite and above 0"),

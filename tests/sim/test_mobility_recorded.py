@@ -155,7 +155,11 @@ REFUSED: list[tuple[str, str, str]] = [
     (CSV, "0,,1,2", "line 4: it has no id"),
     ("", "time,node,x", "line 1: no column is the longitude (or x): there are time, node, x; usual names are lon"),
     ("", "time,node,x,x", "line 1: no column is the longitude (or x): there are time, node, x, x; usual names are"),
-    ("", "time,node,lat,lon", "line 1: has degrees, and a scenario metres: make a trace of it with roamcast traces"),
+    (
+        "",
+        "time,node,lat,lon",
+        "line 1: is in degrees, and a scenario needs metres: make a trace of it with roamcast traces",
+    ),
     ("", "x" * 200, "line 1: expected movement of ns-2 ($node_…) or a header such as time,node,x,y"),
 ]
 

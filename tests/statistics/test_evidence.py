@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roamcast.statistics.bootstrap import crossing, plain, weights
 from roamcast.statistics.correction import holm
-from roamcast.statistics.evidence import Chosen, Drawn, Evidence, Sample, ShareOfRise
+from roamcast.statistics.evidence import BootstrapDraws, Chosen, Evidence, Sample, ShareOfRise
 from roamcast.statistics.intervals import interval, t_quantile, t_tail
 
 # --- Student's t ----------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ SAMPLE = Sample([1.0, 2.0, 3.0, 4.0])
 GREATEST = Chosen([[SAMPLE], [Sample([2.0, 2.5, 2.2, 2.9])], [Sample([0.0, 0.3, 0.1, 0.2])]])
 LEAST = Chosen([[SAMPLE, Sample([2.0, 2.5, 2.2, 2.9])]])
 SHARE = ShareOfRise([[0.1, 0.2, 0.1, 0.2], [0.6, 0.7, 0.5, 0.6]], [1.0, 1.1, 0.9, 1.0])
-DRAWN = Drawn(2.5, weights(4) @ np.array(SAMPLE.values))
+DRAWN = BootstrapDraws(2.5, weights(4) @ np.array(SAMPLE.values))
 
 
 @pytest.mark.parametrize("found", [SAMPLE, GREATEST, LEAST, SHARE, DRAWN])
@@ -105,8 +105,8 @@ def test_seeds_that_say_the_same_say_nothing_unless_exact() -> None:
     exact = Sample([0.7, 0.7], exact=True)
     assert (exact.above(0.6), exact.above(0.7), exact.above(0.7, strict=False), exact.below(0.6)) == (0, 1, 0, 1)
     assert exact.interval(0.95) == (0.7, 0.7, 0.7)
-    assert Drawn(0.7, np.full(100, 0.7)).above(0.0) == 1.0
-    assert Drawn(0.7, np.full(100, 0.7), exact=True).above(0.0) == 0.0
+    assert BootstrapDraws(0.7, np.full(100, 0.7)).above(0.0) == 1.0
+    assert BootstrapDraws(0.7, np.full(100, 0.7), exact=True).above(0.0) == 0.0
 
 
 def test_equal_shares_are_evidence_since_they_are_bounded() -> None:
@@ -140,7 +140,7 @@ def test_equal_shares_mislead_as_seldom_as_they_say(seeds: int, value: float, ch
 
 def test_draws_without_the_number_speak_against_everything() -> None:
     draws = np.append(np.linspace(1.0, 2.0, 960), np.full(40, np.nan))
-    found = Drawn(1.5, draws)
+    found = BootstrapDraws(1.5, draws)
     assert found.interval(0.95)[1:] == (-math.inf, math.inf)
     assert found.above(0.0) == pytest.approx(0.04, abs=0.002)
     assert found.below(3.0) == pytest.approx(0.04, abs=0.002)
@@ -152,7 +152,7 @@ def test_draws_without_the_number_speak_against_everything() -> None:
 @pytest.mark.parametrize("seeds", [2, 5, 10])
 def test_draws_of_a_mean_spread_as_its_t_interval_says(seeds: int) -> None:
     values = [float(n**2 % 11) for n in range(seeds)]
-    found = Drawn(sum(values) / seeds, weights(seeds) @ np.array(values))
+    found = BootstrapDraws(sum(values) / seeds, weights(seeds) @ np.array(values))
     for level in (0.5, 0.8, 0.95):
         wanted = interval(values, level)
         assert found.interval(level).half == pytest.approx(wanted.half, rel=0.1 if seeds == 2 else 0.04)

@@ -19,20 +19,14 @@ _MOST_AGES: Final = 12
 
 
 class Arrivals(NamedTuple):
-    """One value for each age; NaN where no event could reach the age before the end."""
-
     pairs: int
     """Expected pairs, without a publisher's own."""
     ages: Ints
     """s"""
-    delivered: Floats
-    """The share of the pairs delivered by that age."""
-    of_deliveries: Floats
-    """The share of the deliveries within the longest age."""
-    possible: Floats
-    """The share of the pairs that any protocol could have delivered by that age."""
-    interested: Floats
-    """The same if only interested nodes carry."""
+    shares: dict[str, Floats]
+    """For each age, NaN where no event could reach it before the end: the share of the pairs `delivered` by then; that
+    `of_deliveries` within the longest age; the share of the pairs that any protocol could have delivered (`possible`);
+    the same if only interested nodes carry (`possible_interested`)."""
     density: tuple[Floats, Floats]
     """The middles of spans of age, s, and the share of the deliveries in each, smoothed."""
     width: int
@@ -65,10 +59,12 @@ def arrivals(
     return Arrivals(
         len(limit.published),
         ages,
-        delivered.of_pairs,
-        delivered.of_deliveries,
-        possible.of_pairs,
-        interested.of_pairs,
+        {
+            "delivered": delivered.of_pairs,
+            "of_deliveries": delivered.of_deliveries,
+            "possible": possible.of_pairs,
+            "possible_interested": interested.of_pairs,
+        },
         density(*shown),
         width,
         peak_age(*shown),

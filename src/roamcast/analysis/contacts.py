@@ -28,9 +28,10 @@ import pyarrow.compute as pc
 from roamcast.analysis import kernels
 from roamcast.analysis.kernels import Bools, Floats, Ints
 from roamcast.errors import RoamcastError
+from roamcast.facts.rows import rows_of
 from roamcast.facts.schema import TABLES
 
-Drawn = Literal["certain", "mean", "possible"]
+DrawnRange = Literal["certain", "mean", "possible"]
 
 READ: Final = ("leg", "link", "away")
 """The tables that contacts follow from; one that is missing has no rows."""
@@ -49,7 +50,7 @@ class Reach:
     both_ends: bool = False
     """Whether the lesser of the two nodes' ranges counts."""
 
-    def by_node(self, nodes: int, drawn: Drawn) -> Floats:
+    def by_node(self, nodes: int, drawn: DrawnRange) -> Floats:
         """Each node's range outdoors."""
         if isinstance(self.outdoors, tuple):
             low, high = self.outdoors
@@ -124,7 +125,7 @@ def contacts(
     reach: Reach | None,
     *,
     directed: bool = False,
-    drawn: Drawn = "certain",
+    drawn: DrawnRange = "certain",
 ) -> Contacts | None:
     """The contacts of a run of `nodes` nodes until `end` (ns), from its tables `leg` or `link`, and `away`.
 
@@ -161,10 +162,10 @@ def ordered(
 def presence(away: pa.Table, nodes: int, end: int) -> Spans:
     """When each node was present, from the rows of `away` in order of time."""
     _check_nodes("away", nodes, away["node"])
-    there = Intervals()  # a node that returns at the instant it left was never away
+    there = IntervalBuilder()  # a node that returns at the instant it left was never away
     for node in range(nodes):
         there.up((node, node), 0)
-    for time, node, gone in zip(*(away[name].to_pylist() for name in ("time", "node", "away")), strict=True):
+    for time, node, gone in rows_of(away, "time", "node", "away"):
         (there.down if gone else there.up)((node, node), time)
     who, _, begin, until = there.columns(end)
     return Spans(who, begin, until)
@@ -184,7 +185,7 @@ def _while_present(found: Contacts) -> Contacts:
 # --- By links -------------------------------------------------------------------------------------------------------
 
 
-class Intervals:
+class IntervalBuilder:
     """Makes intervals from ups and downs in order of time; a down and an up at the same instant cancel out."""
 
     def __init__(self) -> None:
@@ -214,9 +215,8 @@ class Intervals:
 
 def _by_links(link: pa.Table, nodes: int, end: int, directed: bool) -> tuple[Ints, Ints, Ints, Ints]:
     _check_nodes("link", nodes, link["sender"], link["receiver"])
-    heard = Intervals()
-    names = ("time", "sender", "receiver", "loss")
-    for time, sender, receiver, loss in zip(*(link[name].to_pylist() for name in names), strict=True):
+    heard = IntervalBuilder()
+    for time, sender, receiver, loss in rows_of(link, "time", "sender", "receiver", "loss"):
         (heard.down if loss is None else heard.up)((sender, receiver), time)
     sender, receiver, begin, until = heard.columns(end)
     if directed:
@@ -234,7 +234,7 @@ def _by_links(link: pa.Table, nodes: int, end: int, directed: bool) -> tuple[Int
 
 
 def _by_legs(
-    leg: pa.Table, nodes: int, end: int, reach: Reach, directed: bool, drawn: Drawn
+    leg: pa.Table, nodes: int, end: int, reach: Reach, directed: bool, drawn: DrawnRange
 ) -> tuple[Ints, Ints, Ints, Ints]:
     node, start = leg["node"].to_numpy(), leg["start"].to_numpy()
     order = np.lexsort((start, node))
@@ -273,7 +273,7 @@ Keyed = tuple[Ints, Ints, Ints]
 def overlaps(ours: Keyed, theirs: Keyed) -> Keyed:
     """The overlaps of an interval of ours with one of theirs of the same key: (index in ours, begin, until).
 
-    Intervals of theirs with the same key must not overlap.
+    IntervalBuilder of theirs with the same key must not overlap.
     """
     # One layout of arrays, so that it is compiled once.
     return kernels.overlaps(*map(np.ascontiguousarray, (*ours, *theirs)))

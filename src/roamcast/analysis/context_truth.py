@@ -9,7 +9,7 @@ How instants are found, from facts alone (legs, attributes, subscriptions and pu
 * Truth changes only at *critical* times: the ends of legs and lifetimes, changes of attributes, crossings of the
   borders of regions, and crossings of bounds on `x` and `y`. Those are exact. It is evaluated at each critical time and
   half-way between two of them, so only a touch of a border that rounding loses is missed.
-* Relations to other hosts are not solved exactly: they are sampled, every `step`. Neighbours are the hosts within the
+* Relations to other hosts are not solved exactly: they are sampled, every `STEP`. Neighbours are the hosts within the
   radio range.
 * An event without a lifetime is instantaneous; a subscription without one lasts until it is unsubscribed.
 """
@@ -47,7 +47,7 @@ READ: Final = ("subscribe", "publish", "event_attribute", "attribute", "leg", "d
 _AXES: Final = {"x": 0, "y": 1}
 
 
-class Pair(NamedTuple):
+class ContextPair(NamedTuple):
     event: int
     node: int
     """The subscriber."""
@@ -72,7 +72,7 @@ class ContextCounts(NamedTuple):
 # --- Publications and subscriptions -----------------------------------------------------------------------------------
 
 
-class _PublishedEvent(NamedTuple):
+class _ContextPublication(NamedTuple):
     event: int
     node: int
     start: int
@@ -100,10 +100,10 @@ def _context(text: str | None) -> Context | None:
     return None if text is None else parse_context(text)
 
 
-def _published(facts: Mapping[str, pa.Table], start: int, end: int) -> list[_PublishedEvent]:
+def _published(facts: Mapping[str, pa.Table], start: int, end: int) -> list[_ContextPublication]:
     columns = ("time", "node", "event", "lifetime", "relevance", "subscription_domain")
     return [
-        _PublishedEvent(event, node, time, min(time + (life or 0), end), _context(relevance), _context(domain))
+        _ContextPublication(event, node, time, min(time + (life or 0), end), _context(relevance), _context(domain))
         for time, node, event, life, relevance, domain in read_rows(facts, "publish", *columns)
         if time >= start
     ]
@@ -213,11 +213,10 @@ class Configuration:
 class _Property:
     """A context for one host, and the times at which its truth may change."""
 
-    def __init__(self, context: Context | None, node: int, configuration: Configuration, step: int) -> None:
+    def __init__(self, context: Context | None, node: int, configuration: Configuration) -> None:
         self._context = context
         self._node = node
         self._configuration = configuration
-        self._step = step
         self._relational = context is not None and bool(context.aggregates)
 
     def holds(self, time: float) -> bool:
@@ -230,7 +229,7 @@ class _Property:
             return
         yield from self._configuration.changed(self._node, start, end)
         if self._relational:
-            yield from range(start, end, self._step)
+            yield from range(start, end, STEP)
         parts = [node for node in nodes(self._context.expression) if not isinstance(node, Aggregate)]
         regions = [part.region for part in parts if isinstance(part, Within)]
         bounds = [
@@ -276,9 +275,7 @@ def _instants(start: int, end: int, critical: Iterable[float]) -> Iterator[float
 # --- Pairs ------------------------------------------------------------------------------------------------------------
 
 
-def ideal(
-    facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP
-) -> dict[Pair, float]:
+def ideal(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> dict[ContextPair, float]:
     """The ideal pairs, each with an instant (ns) at which all five conditions hold.
 
     `reach` is the radio range, m; `start` and `end` limit the measured time, ns.
@@ -286,19 +283,19 @@ def ideal(
     published, subscribed = _published(facts, start, end), _subscribed(facts, end)
     events = read_events(facts, (one.event for one in published))
     configuration = Configuration(facts, reach)
-    found: dict[Pair, float] = {}
+    found: dict[ContextPair, float] = {}
     for number, other in zip(*_candidates(published, subscribed), strict=True):
         event, subscription = published[number], subscribed[other]
         if not subscription.filter.matches(events[event.event]):
             continue
-        instant = _instant(event, subscription, configuration, step)
+        instant = _instant(event, subscription, configuration)
         if instant is not None:
-            found[Pair(event.event, subscription.node, subscription.subscription)] = instant
+            found[ContextPair(event.event, subscription.node, subscription.subscription)] = instant
     return found
 
 
 def _candidates(
-    published: list[_PublishedEvent], subscribed: list[_ContextSubscription]
+    published: list[_ContextPublication], subscribed: list[_ContextSubscription]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pairs whose lifetimes and regions overlap, and some whose regions only nearly overlap."""
     spans = [
@@ -326,18 +323,18 @@ def _box(context: Context | None) -> tuple[float, float, float, float]:
 
 
 def _instant(
-    event: _PublishedEvent, subscription: _ContextSubscription, configuration: Configuration, step: int
+    event: _ContextPublication, subscription: _ContextSubscription, configuration: Configuration
 ) -> float | None:
     start, end = max(event.start, subscription.start), min(event.end, subscription.end)
     domains = (
-        _Property(subscription.domain, event.node, configuration, step),
-        _Property(event.domain, subscription.node, configuration, step),
+        _Property(subscription.domain, event.node, configuration),
+        _Property(event.domain, subscription.node, configuration),
     )
     changes = [time for domain in domains for time in domain.critical(start, end)]
     for host in _overlapping(event, subscription, configuration, start, end):
         places = (
-            _Property(event.relevance, host, configuration, step),
-            _Property(subscription.interest, host, configuration, step),
+            _Property(event.relevance, host, configuration),
+            _Property(subscription.interest, host, configuration),
         )
         critical = [*changes, *(time for place in places for time in place.critical(start, end))]
         for time in _instants(start, end, critical):
@@ -347,7 +344,7 @@ def _instant(
 
 
 def _overlapping(
-    event: _PublishedEvent, subscription: _ContextSubscription, configuration: Configuration, start: int, end: int
+    event: _ContextPublication, subscription: _ContextSubscription, configuration: Configuration, start: int, end: int
 ) -> list[int]:
     """Hosts that may be in both contexts during the window."""
     if event.relevance is None and subscription.interest is None:
@@ -365,14 +362,12 @@ def has_contexts(facts: Mapping[str, pa.Table]) -> bool:
     return any(table in facts and facts[table][name].null_count < len(facts[table]) for table, name in asked)
 
 
-def outcome(
-    facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP
-) -> ContextCounts:
+def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> ContextCounts:
     """How many ideal pairs there are, and how many of them were delivered."""
-    wanted = ideal(facts, reach=reach, end=end, start=start, step=step)
+    wanted = ideal(facts, reach=reach, end=end, start=start)
     measured = {event for time, event in read_rows(facts, "publish", "time", "event") if time >= start}
     delivered = {
-        Pair(event, node, subscription)
+        ContextPair(event, node, subscription)
         for event, node, subscription in read_rows(facts, "deliver", "event", "node", "subscription")
         if event in measured
     }

@@ -45,7 +45,7 @@ _TYPES: Final = {INT: pa.int64(), FLOAT: pa.float64(), STR: pa.string(), BOOL: p
 def matches(filters: Sequence[str], attributes: pa.Table, events: Ints) -> list[Ints]:
     """For each of these different filters, the events that match it, as indices into `events`, which are ascending and
     unique."""
-    values = _Values(attributes, events)
+    values = _EventValues(attributes, events)
     found = []
     for text in filters:
         matching = np.zeros(len(events), np.bool_)
@@ -57,12 +57,12 @@ def matches(filters: Sequence[str], attributes: pa.Table, events: Ints) -> list[
 
 Comparison = tuple[str, str, str, Any]
 """Attribute, operator, kind, bound."""
-Conjunction = tuple[int, dict[int, set[Comparison]]]
+ComparedConjunction = tuple[int, dict[int, set[Comparison]]]
 """How many constraints it has, and the comparisons of each constraint by its number, of which one must hold."""
 
 
-def _conjunctions(text: str) -> list[Conjunction]:
-    found: dict[int, Conjunction] = {}
+def _conjunctions(text: str) -> list[ComparedConjunction]:
+    found: dict[int, ComparedConjunction] = {}
     for row in filter_rows(0, parse_filter(text)):
         bound = next((value for value in row[7:] if value is not None), None)
         _, by_number = found.setdefault(row.conjunction, (row.needed, {}))
@@ -70,7 +70,7 @@ def _conjunctions(text: str) -> list[Conjunction]:
     return list(found.values())
 
 
-class _Values:
+class _EventValues:
     """The events' values, by attribute and kind."""
 
     def __init__(self, attributes: pa.Table, events: Ints) -> None:
@@ -103,7 +103,7 @@ class _Values:
         return holding
 
 
-class _Group:
+class _ValueGroup:
     """The values of one attribute and kind; `event` has the index of each value's event."""
 
     def __init__(self, kind: str, event: Ints, values: pa.Array) -> None:
@@ -124,7 +124,7 @@ class _Group:
         return satisfying
 
 
-def _groups(attributes: pa.Table, events: Ints) -> Iterator[tuple[tuple[str, str], _Group]]:
+def _groups(attributes: pa.Table, events: Ints) -> Iterator[tuple[tuple[str, str], _ValueGroup]]:
     place = np.minimum(np.searchsorted(events, attributes["event"].to_numpy()), max(0, len(events) - 1))
     ours = events[place] == attributes["event"].to_numpy() if len(events) else np.zeros(len(place), np.bool_)
     names, kinds = _coded(attributes["attribute"]), _coded(attributes["kind"])
@@ -137,7 +137,7 @@ def _groups(attributes: pa.Table, events: Ints) -> Iterator[tuple[tuple[str, str
             name, kind = divmod(int(code[part[0]]), len(kinds.dictionary))
             kind_name = kinds.dictionary[kind].as_py()
             values = whole[VALUE_COLUMNS[kind_name]].take(pa.array(part))
-            yield (names.dictionary[name].as_py(), kind_name), _Group(kind_name, place[part], values)
+            yield (names.dictionary[name].as_py(), kind_name), _ValueGroup(kind_name, place[part], values)
 
 
 def _coded(column: pa.ChunkedArray) -> pa.DictionaryArray:

@@ -9,7 +9,7 @@ The rules this file owns:
 
 import numpy as np
 
-from roamcast.analysis.contacts import READ, Contacts, Drawn, Reach, contacts
+from roamcast.analysis.contacts import READ, Contacts, DrawnRange, Reach, contacts
 from roamcast.analysis.run import Run
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
@@ -26,7 +26,7 @@ def reach_of(scenario: Scenario) -> Reach | None:
     return Reach(outdoors, radio.indoor_range, radio.walls == "opaque", radio.ends == "both")
 
 
-def network(run: Run, *, directed: bool = False, drawn: Drawn = "mean") -> Contacts | None:
+def network(run: Run, *, directed: bool = False, drawn: DrawnRange = "mean") -> Contacts | None:
     """The contacts of a run; None if its movement was not recorded."""
     reach = None if run.has("link") else reach_of(run.scenario)
     return contacts({name: run.table(name) for name in READ}, run.nodes, run.end, reach, directed=directed, drawn=drawn)

@@ -26,7 +26,7 @@ from roamcast.units import SECOND
 
 T = TypeVar("T")
 
-Read = Callable[[str, Sequence[str] | None, Sequence[str]], pa.Table]
+ReadColumns = Callable[[str, Sequence[str] | None, Sequence[str]], pa.Table]
 """Reads columns (None: all) of a table that has rows, or more than these; the last argument names columns to read as
 dictionaries, if that saves something."""
 
@@ -54,7 +54,7 @@ class Run:
     """A run whose facts are recorded. A measure is a function of it."""
 
     def __init__(
-        self, name: str, scenario: Scenario, tables: Collection[str], read: Read, worlds: Worlds | None = None
+        self, name: str, scenario: Scenario, tables: Collection[str], read: ReadColumns, worlds: Worlds | None = None
     ) -> None:
         """`tables` are those that have rows. Runs that share `worlds` share what one world computes once."""
         self.name: Final = name
@@ -89,10 +89,10 @@ class Run:
         """The end of the warm-up, ns: measuring starts there."""
         return round(self.scenario.warmup * SECOND)
 
-    @cached_property
+    @property
     def stop(self) -> int:
         """The start of the cooldown, ns: nothing is published from then on."""
-        return round((self.scenario.duration - self.scenario.cooldown) * SECOND)
+        return self.scenario.stop
 
     @property
     def end(self) -> int:

@@ -20,7 +20,7 @@ from roamcast.analysis.measures.delivery import delivery
 from roamcast.analysis.measures.traffic import total, totals
 from roamcast.analysis.pairs import pairs
 from roamcast.analysis.run import Run, ratio
-from roamcast.facts.rows import read_rows
+from roamcast.facts.rows import rows_of
 from roamcast.facts.schema import BACKGROUND_ROLE, LOSSES
 from roamcast.units import SECOND
 
@@ -157,6 +157,6 @@ def _deliveries(run: Run) -> tuple[int, int]:
 
 def _notes(run: Run) -> dict[str, int]:
     noted: Counter[str] = Counter()
-    for fact, count in read_rows({"note": run.table("note")}, "note", "fact", "count"):
+    for fact, count in rows_of(run.table("note"), "fact", "count"):
         noted[fact] += count
     return dict(sorted(noted.items()))

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from roamcast.facts.rows import read_rows
+from roamcast.facts.rows import rows_of
 
 FOR_EVER: Final = int(np.iinfo(np.int64).max)
 
@@ -34,7 +34,7 @@ class SubscriptionTerm(NamedTuple):
 def terms_of(subscribe: pa.Table) -> list[SubscriptionTerm]:
     """All terms of a run, by start."""
     columns = ("time", "node", "subscription", "active", "filter", "lifetime", "interest", "publication_domain")
-    rows = sorted(read_rows({"": subscribe}, "", *columns), key=lambda row: row[0])
+    rows = sorted(rows_of(subscribe, *columns), key=lambda row: row[0])
     terms: list[SubscriptionTerm] = []
     current: dict[tuple[int, int], int] = {}
     for time, node, subscription, active, *wanted in rows:

@@ -8,15 +8,15 @@ question: `Contacts.while_in` answers it.
 import numpy as np
 import pyarrow as pa
 
-from roamcast.analysis.contacts import Contacts, Intervals, Spans
+from roamcast.analysis.contacts import Contacts, IntervalBuilder, Spans
 from roamcast.errors import RoamcastError
+from roamcast.facts.rows import rows_of
 
 
 def tree_links(tree: pa.Table, nodes: int, end: int) -> Contacts:
     """The times of tree links as mutual contacts, from rows of `tree` in order of time."""
     links = _TreeLinks()
-    names = ("time", "node", "parent", "children")
-    for time, node, parent, children in zip(*(tree[name].to_pylist() for name in names), strict=True):
+    for time, node, parent, children in rows_of(tree, "time", "node", "parent", "children"):
         if not 0 <= node < nodes:
             raise RoamcastError(f"the table `tree` names node {node}, but the run has {nodes} nodes, numbered from 0")
         links.take(time, node, parent, frozenset(children or ()))
@@ -28,7 +28,7 @@ class _TreeLinks:
     """The nodes' recorded positions in the tree, and the links on which both ends agree."""
 
     def __init__(self) -> None:
-        self.times = Intervals()
+        self.times = IntervalBuilder()
         self._parent: dict[int, int | None] = {}
         self._children: dict[int, frozenset[int]] = {}
         self._above: dict[int, int] = {}

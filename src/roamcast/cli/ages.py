@@ -89,9 +89,7 @@ def _ages(text: str, duration: float) -> list[int]:
 
 def _columns(found: Arrivals) -> dict[str, list[float | None]]:
     """The shares by the names that JSON has."""
-    named = ("delivered", found.delivered), ("of_deliveries", found.of_deliveries)
-    limits = ("possible", found.possible), ("possible_interested", found.interested)
-    return {name: [None if math.isnan(one) else float(one) for one in shares] for name, shares in (*named, *limits)}
+    return {name: [None if math.isnan(one) else float(one) for one in shares] for name, shares in found.shares.items()}
 
 
 def _as_dict(found: Arrivals) -> dict[str, object]:

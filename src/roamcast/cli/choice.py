@@ -64,7 +64,7 @@ def answer(result: dict[str, Any]) -> str:
     if not result["looked"]:
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
     others = f" Not separated from it: {', '.join(left[1:])}." if left[1:] else ""
-    more = " The same command with more --minutes goes on from here." if result["time_was_up"] else ""
+    more = " The same command with more --minutes continues from here." if result["time_was_up"] else ""
     return f"{_verdict(result)}{others}{more}"
 
 

@@ -19,7 +19,7 @@ LOCAL: Final = "local[*,4]"
 _MASTER: Final = re.compile(r"local(\[.*\])?|spark://.+|k8s://.+|yarn")
 
 
-class _File(click.Path):
+class _FilePath(click.Path):
     """A file, or a folder, by its path."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class _File(click.Path):
         return "FILE"
 
 
-FILE: Final = _File()
+FILE: Final = _FilePath()
 
 
 def gathered(argument: str, make: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[[F], F]:

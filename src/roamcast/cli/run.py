@@ -42,8 +42,8 @@ def run(options: RunOptions, with_replay: bool, in_python: bool, with_traceback:
     Its facts are written as Parquet. The folder also gets scenario.toml, a copy of the file, and run.json with
     summary, overrides, versions and times.
 
-    CAMPAIGN/RUN in place of a scenario runs a run of a campaign again, of which the first characters are enough, and
-    checks that its facts are the same. With --replay it is then recorded for `roamcast why` and `roamcast replay`.
+    CAMPAIGN/RUN in place of a scenario repeats a run of a campaign, and checks that its facts are the same; the first
+    characters of the run's id are enough. With --replay it is then recorded for `roamcast why` and `roamcast replay`.
     """
     again = open_run(options.file) if is_campaign_run(options.file) else None
     unchanged = not options.changes

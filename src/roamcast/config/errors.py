@@ -120,13 +120,13 @@ def _misfit(value: Any, shape: Any, path: str, native: _Native) -> Misfit | None
     return None
 
 
-class _Part(NamedTuple):
+class _Inner(NamedTuple):
     path: str
     value: Any
     shape: Any
 
 
-def _parts(value: Any, shape: Any, path: str) -> Iterator[Misfit | _Part]:  # noqa: ANN401
+def _parts(value: Any, shape: Any, path: str) -> Iterator[Misfit | _Inner]:  # noqa: ANN401
     """What a value consists of, and what is wrong with its names, as far as it is recognisably one of the shapes."""
     shapes = list(_shapes(shape))
     structs = [one for one in shapes if isinstance(one, type) and issubclass(one, msgspec.Struct)]
@@ -139,7 +139,7 @@ def _parts(value: Any, shape: Any, path: str) -> Iterator[Misfit | _Part]:  # no
         for one in shapes:
             if get_origin(one) is dict:
                 yield from (Misfit(path, f"the name {shown(key)} is not text") for key in value if type(key) is not str)
-                yield from (_Part(_inside(path, name_of(key)), value[key], get_args(one)[1]) for key in value)
+                yield from (_Inner(_inside(path, name_of(key)), value[key], get_args(one)[1]) for key in value)
     elif isinstance(value, list | tuple):
         for one in shapes:
             if get_origin(one) in (tuple, list):
@@ -147,7 +147,7 @@ def _parts(value: Any, shape: Any, path: str) -> Iterator[Misfit | _Part]:  # no
                 each = [inner[0]] * len(value) if inner[1:] in ((), (...,)) else inner
                 if len(each) == len(value):
                     numbered = enumerate(zip(value, each, strict=True))
-                    yield from (_Part(f"{path}[{number}]", item, kind) for number, (item, kind) in numbered)
+                    yield from (_Inner(f"{path}[{number}]", item, kind) for number, (item, kind) in numbered)
 
 
 def _shapes(shape: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -174,7 +174,7 @@ def _tagged(value: dict[str, Any], structs: list[Any], path: str) -> tuple[list[
     return [tags[tag]], []
 
 
-def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> Iterator[Misfit | _Part]:
+def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> Iterator[Misfit | _Inner]:
     config = struct.__struct_config__
     fields = msgspec.structs.fields(struct)
     known = [field.encode_name for field in fields]
@@ -186,7 +186,7 @@ def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> I
     for field in fields:
         place = _inside(path, field.encode_name)
         if field.encode_name in value:
-            yield _Part(place, value[field.encode_name], field.type)
+            yield _Inner(place, value[field.encode_name], field.type)
         elif field.required:
             yield Misfit(place, f"is missing: expected {expected(field.type)}")
     if config.tag_field is not None and value.get(config.tag_field, config.tag) != config.tag:

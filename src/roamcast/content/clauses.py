@@ -19,7 +19,7 @@ import msgspec
 
 from roamcast.content.event import TYPE, Scalar
 from roamcast.content.filter import Conjunction, Constraint, Filter, Kind, Operator
-from roamcast.content.intervals import LEAST, Bound, Region, from_low, joined, plain, region_of, spelt, up_to_high
+from roamcast.content.intervals import LEAST, Bound, ValueSet, canonical, from_low, joined, spelt, up_to_high, value_set
 
 MAX_HULLS: Final = 64
 """How many pairs of constraints on one attribute a join looks at. Skipping some makes the join wider, not wrong."""
@@ -64,11 +64,11 @@ class Effort:
 NO_LIMIT: Final = Effort(math.inf)
 
 
-class ConstraintRegion(NamedTuple):
+class ConstraintTerm(NamedTuple):
     """A constraint and the values it accepts."""
 
     constraint: Constraint
-    region: Region
+    region: ValueSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +78,7 @@ class Clause:
     Compared by identity; `key` orders and equates.
     """
 
-    terms: dict[str, list[ConstraintRegion]]
+    terms: dict[str, list[ConstraintTerm]]
     """By attribute; attributes, and the terms of each, in canonical order."""
     conjunction: Conjunction
     key: tuple[tuple[str, int, Kind, Scalar], ...]
@@ -117,9 +117,9 @@ class Clause:
 
 def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> Clause | None:
     """The clause of a conjunction; None if no event can satisfy it."""
-    kept: dict[str, list[ConstraintRegion]] = {}
+    kept: dict[str, list[ConstraintTerm]] = {}
     for constraint in sorted(map(_canonical, constraints), key=lambda constraint: constraint.key):
-        region = region_of(constraint)
+        region = value_set(constraint)
         if not region.intervals:
             return None
         if constraint.attribute == TYPE and region.is_all_strings:
@@ -129,7 +129,7 @@ def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> C
         effort.spend(1 + len(near))
         if not any(other.region.within(region) for other in near):
             terms[-MAX_NEAR:] = [other for other in near if not region.within(other.region)]
-            terms.append(ConstraintRegion(constraint, region))
+            terms.append(ConstraintTerm(constraint, region))
     conjunction = tuple(term.constraint for terms in kept.values() for term in terms)
     key = tuple(constraint.key for constraint in conjunction)
     return Clause(kept, conjunction, key, len(msgspec.msgpack.encode(conjunction)))
@@ -144,7 +144,7 @@ def satisfiable(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) ->
 
 def _canonical(constraint: Constraint) -> Constraint:
     if isinstance(constraint.value, float):
-        return Constraint(constraint.attribute, constraint.operator, plain(constraint.value))
+        return Constraint(constraint.attribute, constraint.operator, canonical(constraint.value))
     return constraint
 
 
@@ -230,7 +230,7 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     One constraint says the union of two regions of one attribute exactly: some value lies in one of them if and only
     if some value lies in their union.
     """
-    alike: dict[tuple[str, Conjunction], list[tuple[Clause, ConstraintRegion]]] = defaultdict(list)
+    alike: dict[tuple[str, Conjunction], list[tuple[Clause, ConstraintTerm]]] = defaultdict(list)
     for clause in clauses:
         effort.spend(len(clause.conjunction) ** 2)
         for attribute, terms in clause.terms.items():
@@ -251,7 +251,7 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     return [clause for clause in clauses if clause not in gone] + made
 
 
-def _union(one: ConstraintRegion, other: ConstraintRegion) -> Constraint | None:
+def _union(one: ConstraintTerm, other: ConstraintTerm) -> Constraint | None:
     """The constraint that accepts exactly the values that one of the two accepts; None if there is none."""
     first, second = one.region, other.region
     if first.kind is not second.kind or first.kind is Kind.NOTHING or first.text_operator or second.text_operator:
@@ -259,7 +259,7 @@ def _union(one: ConstraintRegion, other: ConstraintRegion) -> Constraint | None:
     return spelt(one.constraint.attribute, joined(first.intervals, second.intervals), _values(one, other))
 
 
-def _values(*terms: ConstraintRegion) -> list[Scalar]:
+def _values(*terms: ConstraintTerm) -> list[Scalar]:
     return [term.constraint.value for term in terms if term.constraint.value is not None]
 
 
@@ -276,7 +276,7 @@ def join(one: Clause, other: Clause, effort: Effort = NO_LIMIT) -> Clause:
     )
 
 
-def _hull(one: ConstraintRegion, other: ConstraintRegion, effort: Effort) -> Iterator[Constraint]:
+def _hull(one: ConstraintTerm, other: ConstraintTerm, effort: Effort) -> Iterator[Constraint]:
     """Constraints that both imply: the tightest of each kind."""
     effort.spend(
         _HULL + (_TEXT_HULL if Operator.CONTAINS in (one.region.text_operator, other.region.text_operator) else 0)
@@ -292,7 +292,7 @@ def _hull(one: ConstraintRegion, other: ConstraintRegion, effort: Effort) -> Ite
         yield from _widened(one, other)
 
 
-def _widened(one: ConstraintRegion, other: ConstraintRegion) -> Iterator[Constraint]:
+def _widened(one: ConstraintTerm, other: ConstraintTerm) -> Iterator[Constraint]:
     attribute, kind = one.constraint.attribute, one.region.kind
     if kind is not other.region.kind or kind is Kind.BOOL:
         yield Constraint(attribute, Operator.EXISTS)
@@ -309,7 +309,7 @@ def _widened(one: ConstraintRegion, other: ConstraintRegion) -> Iterator[Constra
         yield Constraint(attribute, Operator.GE, LEAST[kind])
 
 
-def _bounds(one: ConstraintRegion, other: ConstraintRegion) -> Iterator[Constraint]:
+def _bounds(one: ConstraintTerm, other: ConstraintTerm) -> Iterator[Constraint]:
     """The lower of the low ends and the higher of the high ends, where there are such ends."""
     low = min(one.region.intervals[0][0], other.region.intervals[0][0])
     if low != LEAST[one.region.kind]:
@@ -328,7 +328,7 @@ def _common_beginning(one: str, other: str) -> str:
     return one[:length]
 
 
-def _common_text(one: Region, other: Region) -> str:
+def _common_text(one: ValueSet, other: ValueSet) -> str:
     """The longest text that the strings of both contain; searched for only if one of them is a `contains`."""
     if Operator.CONTAINS not in (one.text_operator, other.text_operator):
         return ""

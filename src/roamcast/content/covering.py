@@ -20,7 +20,7 @@ import msgspec
 
 from roamcast.content.clauses import Clause, Effort, EffortSpent, clauses_of, in_order, join, satisfiable, simplified
 from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, Conjunction, Constraint, Filter, Kind
-from roamcast.content.intervals import LEAST, Region, common
+from roamcast.content.intervals import LEAST, ValueSet, common
 from roamcast.errors import ContentError
 
 MIN_BUDGET: Final = len(msgspec.msgpack.encode(EVERYTHING))
@@ -174,7 +174,7 @@ class _Selectivity:
 
     def share(self, *clauses: Clause) -> float:
         """The share of events for which all these clauses hold."""
-        regions: dict[str, list[Region]] = defaultdict(list)
+        regions: dict[str, list[ValueSet]] = defaultdict(list)
         for clause in clauses:
             for attribute, terms in clause.terms.items():
                 regions[attribute] += [term.region for term in terms]
@@ -183,7 +183,7 @@ class _Selectivity:
             share *= self._attribute_share(attribute, regions[attribute])
         return share
 
-    def _attribute_share(self, attribute: str, regions: list[Region]) -> float:
+    def _attribute_share(self, attribute: str, regions: list[ValueSet]) -> float:
         typed = [region for region in regions if region.kind is not Kind.NOTHING]
         if not typed:
             return 1.0
@@ -299,6 +299,6 @@ def _groups(clauses: list[Clause]) -> Iterator[tuple[Clause, ...]]:
     yield from pairs
 
 
-def _place(region: Region) -> tuple[Any, ...]:
+def _place(region: ValueSet) -> tuple[Any, ...]:
     """An order in which regions that have much in common are neighbours."""
     return region.kind, region.intervals[0][0] if region.kind is not Kind.NOTHING else 0, region.ends[::-1], region.has

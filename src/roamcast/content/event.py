@@ -69,6 +69,12 @@ def check_text(text: str, what: str, name: str | None = None) -> None:
             raise ContentError(f"{_named(what, name)} has a lone surrogate at {problem.start}: {text!r}") from None
 
 
+def check_name(name: str, what: str = "an attribute's name") -> None:
+    check_text(name, what)
+    if not name:
+        raise ContentError(f"{what} is empty")
+
+
 def _named(what: str, name: str | None) -> str:
     return what if name is None else f"{what} {name!r}"
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Final
 
 Point = tuple[float, float]
-Interval = tuple[float, float]
+MovementPart = tuple[float, float]
 """A part of a movement, as parameters in 0..1, ends included. A touch is an interval of length 0."""
 
-WHOLE: Final[Interval] = (0.0, 1.0)
+WHOLE: Final[MovementPart] = (0.0, 1.0)
 
 _ERROR: Final = 4e-16
 """Bound on the relative rounding error of a cross product (Shewchuk 1997: 3.33e-16, for products that are normal)."""
@@ -97,7 +97,7 @@ def meetings(start: Point, end: Point, a: Point, b: Point) -> tuple[float, ...]:
     return (abs(before) / (abs(before) + abs(after)),)
 
 
-def crossing(start: Point, end: Point, least: Point, greatest: Point) -> Interval | None:
+def crossing(start: Point, end: Point, least: Point, greatest: Point) -> MovementPart | None:
     """The part of a movement that lies in the rectangle between two corners; None if it misses the rectangle."""
     begin, finish = WHOLE
     for a, b, low, high in zip(start, end, least, greatest, strict=True):
@@ -121,9 +121,9 @@ def position(start: Point, end: Point, p: Point) -> float:
     return min(max(along, 0.0), 1.0)
 
 
-def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+def merged(intervals: Iterable[MovementPart]) -> tuple[MovementPart, ...]:
     """The union of intervals, in order."""
-    union: list[Interval] = []
+    union: list[MovementPart] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1] + _MERGED:
             union[-1] = (union[-1][0], max(union[-1][1], end))

@@ -15,7 +15,7 @@ The cost of one match (attributes that the event lacks or no filter names cost n
   that hold, not with the number of filters. At worst all hold, and it costs as much as asking each filter.
 * Sorting the matches into the order in which they were added.
 
-Whoever matches events of strangers against filters of strangers gives an `Effort`: a test of one value, or of 64
+Callers that match strangers' events against strangers' filters pass an `Effort`: a test of one value, or of 64
 characters of a text, is a unit. If that is not enough, `EffortSpent` is raised, and the caller does what loses nobody.
 
 Adding and removing take a few dictionary operations per constraint, and for orderings an insertion into a sorted list.

@@ -33,7 +33,7 @@ LAST_CHARACTER: Final = "\U0010ffff"
 ALL_STRINGS: Final[Intervals] = (("", None),)
 
 
-class Region(NamedTuple):
+class ValueSet(NamedTuple):
     """The values a constraint accepts. No intervals: none at all. Kind NOTHING: all values of every kind."""
 
     kind: Kind
@@ -49,7 +49,7 @@ class Region(NamedTuple):
     def is_all_strings(self) -> bool:
         return self.intervals == ALL_STRINGS and self.text_operator is None
 
-    def within(self, other: "Region") -> bool:
+    def within(self, other: "ValueSet") -> bool:
         """Whether `other` accepts every value that this region accepts."""
         if not self.intervals or other.kind is Kind.NOTHING:
             return True
@@ -108,38 +108,38 @@ def prefix_end(prefix: str) -> str | None:
     return stem[:-1] + ("\ue000" if stem[-1] == "\ud7ff" else chr(ord(stem[-1]) + 1))
 
 
-def plain(value: Scalar) -> Scalar:
+def canonical(value: Scalar) -> Scalar:
     """The canonical form of a value: an integral double becomes the integer it equals."""
     if isinstance(value, float) and value.is_integer() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return value
 
 
-def region_of(constraint: Constraint) -> Region:
+def value_set(constraint: Constraint) -> ValueSet:
     """The values that `constraint` accepts."""
     operator, value = constraint.operator, constraint.value
     if constraint.attribute == TYPE:
         if value is None:
-            return Region(Kind.STRING, ALL_STRINGS)
+            return ValueSet(Kind.STRING, ALL_STRINGS)
         if not isinstance(value, str):
-            return Region(Kind.STRING, ())
+            return ValueSet(Kind.STRING, ())
     if value is None:
-        return Region(Kind.NOTHING, ((None, None),))
+        return ValueSet(Kind.NOTHING, ((None, None),))
     if not isinstance(value, str):
-        return Region(kind_of(value), _intervals(operator, value))
+        return ValueSet(kind_of(value), _intervals(operator, value))
     match operator:
         case Operator.SUFFIX | Operator.CONTAINS if value:
-            return Region(Kind.STRING, ALL_STRINGS, "", value if operator is Operator.SUFFIX else "", value, operator)
+            return ValueSet(Kind.STRING, ALL_STRINGS, "", value if operator is Operator.SUFFIX else "", value, operator)
         case Operator.EQ:
-            return Region(Kind.STRING, _intervals(operator, value), value, value, value)
+            return ValueSet(Kind.STRING, _intervals(operator, value), value, value, value)
         case Operator.PREFIX:
-            return Region(Kind.STRING, _intervals(operator, value), value, "", value)
+            return ValueSet(Kind.STRING, _intervals(operator, value), value, "", value)
         case Operator.GT | Operator.GE:
             # A string above one that begins with the last character begins with that character too.
             begins = value[: len(value) - len(value.lstrip(LAST_CHARACTER))]
-            return Region(Kind.STRING, _intervals(operator, value), begins, "", begins)
+            return ValueSet(Kind.STRING, _intervals(operator, value), begins, "", begins)
         case _:
-            return Region(Kind.STRING, _intervals(operator, value))
+            return ValueSet(Kind.STRING, _intervals(operator, value))
 
 
 def _intervals(operator: Operator, value: Scalar) -> Intervals:

@@ -21,7 +21,7 @@ import msgspec
 
 from roamcast.content.geometry import (
     WHOLE,
-    Interval,
+    MovementPart,
     Point,
     crossing,
     distance_to_segment,
@@ -128,7 +128,7 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
         """The region moved. Raises `ContentError` if that leads beyond `MAX_COORDINATE`."""
         return Rectangle(self.x0 + dx, self.y0 + dy, self.x1 + dx, self.y1 + dy)
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0; one at a corner may be lost to rounding.
@@ -156,20 +156,17 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
 
     @property
     def box(self) -> Rectangle:
-        """The bounding box."""
         r = self.radius
         return Rectangle(_outwards(self.x, -r), _outwards(self.y, -r), _outwards(self.x, r), _outwards(self.y, r))
 
     @property
     def area(self) -> float:
-        """Square metres."""
         return math.pi * self.radius * self.radius
 
     def contains(self, x: float, y: float) -> bool:
         return math.hypot(x - self.x, y - self.y) <= self.radius
 
     def distance(self, x: float, y: float) -> float:
-        """How far the point is from the region; 0 inside."""
         return max(math.hypot(x - self.x, y - self.y) - self.radius, 0.0)
 
     def enlarged(self, by: float) -> "Circle":
@@ -182,7 +179,7 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
         """The region moved. Raises `ContentError` if that leads beyond `MAX_COORDINATE`."""
         return Circle(self.x + dx, self.y + dy, self.radius)
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0, unless it is lost to rounding.
@@ -232,13 +229,11 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
 
     @property
     def box(self) -> Rectangle:
-        """The bounding box."""
         xs, ys = zip(*self.corners, strict=True)
         return Rectangle(min(xs), min(ys), max(xs), max(ys))
 
     @property
     def area(self) -> float:
-        """Square metres."""
         return abs(math.fsum(orientation(self.corners[0], a, b) for a, b in self.edges)) / 2
 
     def contains(self, x: float, y: float) -> bool:
@@ -255,7 +250,6 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
         return odd
 
     def distance(self, x: float, y: float) -> float:
-        """How far the point is from the region; 0 inside."""
         return 0.0 if self.contains(x, y) else min(distance_to_segment(a, b, (x, y)) for a, b in self.edges)
 
     def enlarged(self, by: float) -> Rectangle:
@@ -272,7 +266,7 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
         """
         return Polygon(tuple((x + dx, y + dy) for x, y in self.corners))
 
-    def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
+    def inside_during(self, start: Point, end: Point) -> tuple[MovementPart, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
         A touch counts, as an interval of length 0. Between two meetings with the border nothing changes, so one point

@@ -61,7 +61,7 @@ class EventRow(NamedTuple):
     flag: bool | None = None
 
 
-Columns = tuple[str, int | None, float | None, str | None, bool | None]
+ValueColumns = tuple[str, int | None, float | None, str | None, bool | None]
 
 
 def filter_rows(subscription: int, filter: Filter) -> Iterator[FilterRow]:
@@ -82,7 +82,7 @@ def event_rows(event: Event) -> Iterator[EventRow]:
             yield EventRow(event.id, attribute, *typed(value))
 
 
-def typed(value: Scalar) -> Columns:
+def typed(value: Scalar) -> ValueColumns:
     match value:
         case bool():
             return BOOL, None, None, None, value
@@ -94,7 +94,7 @@ def typed(value: Scalar) -> Columns:
             return STR, None, None, value, None
 
 
-def _comparisons(constraint: Constraint) -> Iterator[tuple[Operator, Columns]]:
+def _comparisons(constraint: Constraint) -> Iterator[tuple[Operator, ValueColumns]]:
     operator, value = constraint.operator, constraint.value
     if value is None:
         yield operator, (ANY, None, None, None, None)
@@ -135,7 +135,7 @@ def _converted(
     below: int | float | None,
     equal: int | float | None,
     above: int | float | None,
-) -> Iterator[tuple[Operator, Columns]]:
+) -> Iterator[tuple[Operator, ValueColumns]]:
     """The comparison with a number, for values of one machine type, given the number's nearest values of that type."""
     if equal is not None:
         yield operator, typed(equal)

@@ -64,7 +64,7 @@ _INTEGER_FORM: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,18})")
 _FLOAT_FORM: Final = re.compile(r"(?=[^.eE]*[.eE])[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BOOL_FORM: Final = {"true": True, "false": False}
 
-Reader = Callable[[str], Scalar]
+ValueReader = Callable[[str], Scalar]
 """Turns the text of a valid document into a value."""
 
 
@@ -177,7 +177,7 @@ def _joined(path: str, name: str, element: etree._Element) -> str:
     return joined
 
 
-def _read(read: Reader, text: str, what: str, element: etree._Element) -> Scalar:
+def _read(read: ValueReader, text: str, what: str, element: etree._Element) -> Scalar:
     try:
         return read(text)
     except ValueError as problem:
@@ -227,7 +227,7 @@ def _boolean(text: str) -> bool:
     return _form(text) in ("true", "1")
 
 
-_READERS: Final[dict[Reader, str]] = {
+_READERS: Final[dict[ValueReader, str]] = {
     str: "string normalizedString anySimpleType",
     _collapsed: "token language Name NCName NMTOKEN ID IDREF anyURI QName hexBinary base64Binary "
     "date dateTime time duration gYear gYearMonth gMonth gMonthDay gDay",
@@ -252,8 +252,8 @@ class _Declared:
     """What a schema says about an element: how to read its text and its attributes, and the same for its children."""
 
     def __init__(self) -> None:
-        self.read: Reader = str
-        self.attributes: dict[str, Reader] = {}
+        self.read: ValueReader = str
+        self.attributes: dict[str, ValueReader] = {}
         self.children: dict[str, _Declared] = {}
 
 
@@ -380,13 +380,13 @@ class _SchemaReader:
         reference = node.get("ref")
         return node if reference is None else among[reference.rpartition(":")[2]]
 
-    def _type_of(self, node: etree._Element) -> etree._Element | Reader | None:
+    def _type_of(self, node: etree._Element) -> etree._Element | ValueReader | None:
         """The type of an element or attribute: a node, a built-in type's reader, or None if the schema gives none."""
         if node.get("type") is not None:
             return self._named(node, "type")
         return next(node.iterchildren(_XS + "complexType", _XS + "simpleType"), None)
 
-    def _named(self, node: etree._Element, key: str) -> etree._Element | Reader:
+    def _named(self, node: etree._Element, key: str) -> etree._Element | ValueReader:
         prefix, _, name = str(node.get(key)).rpartition(":")
         if f"{{{node.nsmap.get(prefix or None)}}}" != _XS:
             return self._types[name]
@@ -394,7 +394,7 @@ class _SchemaReader:
             raise ContentError(f"{_place(node)}: the type {name!r} is not understood here")
         return _BUILT_IN[name]
 
-    def _simple(self, kind: etree._Element | Reader) -> Reader:
+    def _simple(self, kind: etree._Element | ValueReader) -> ValueReader:
         while isinstance(kind, etree._Element):
             restriction = kind.find(_XS + "restriction")
             if kind.tag != _XS + "simpleType" or restriction is None:

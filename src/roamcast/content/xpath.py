@@ -101,7 +101,7 @@ _ALL_OF_KIND: Final[dict[Kind, tuple[tuple[Operator, Scalar], ...]]] = {
 """Constraints: one of them holds if and only if a value is of that kind."""
 
 Alternatives = tuple[Conjunction, ...]
-"""A filter in the making. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
+"""An unfinished filter. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
 
 
 class _Literal(NamedTuple):
@@ -110,7 +110,7 @@ class _Literal(NamedTuple):
     token: Token
 
 
-class _Path(NamedTuple):
+class _LocationPath(NamedTuple):
     attribute: str
     conditions: list[Alternatives]
     """The conditions of its predicates."""
@@ -247,7 +247,7 @@ class _XPathParser:
             _check_size(len(found))
         return found
 
-    def _path(self, prefix: str) -> _Path:
+    def _path(self, prefix: str) -> _LocationPath:
         path = prefix
         conditions: list[Alternatives] = []
         predicates: list[Alternatives] = []
@@ -262,11 +262,11 @@ class _XPathParser:
                 predicates = self._predicates(path)
                 conditions.extend(predicates)
             if not self._take("/"):
-                return _Path(path, conditions, bool(predicates))
+                return _LocationPath(path, conditions, bool(predicates))
             if attribute:
                 self._problem("an attribute has nothing below it", self._now)
 
-    def _compared(self, path: _Path, operator: Operator, literal: _Literal) -> Alternatives:
+    def _compared(self, path: _LocationPath, operator: Operator, literal: _Literal) -> Alternatives:
         """Alternatives, one per type: the type of the event's value decides how XPath compares it."""
         name = path.attribute or ROOT_LEAF
         values: list[Scalar] = []

@@ -1,1 +1,1 @@
-"""What happened in a run: tables of facts, how they are written and read, and the summary of one run."""
+"""What happened in a run: tables of facts, and how they are written and read."""

@@ -38,10 +38,14 @@ def _text(context: Context | None) -> str | None:
     return None if context is None else str(context)
 
 
+def rows_of(table: pa.Table, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Some columns of a table, row by row."""
+    return zip(*(table[column].to_pylist() for column in columns), strict=True)
+
+
 def read_rows(facts: Mapping[str, pa.Table], table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Some columns of a table, row by row; none if the run has no such table."""
-    if table in facts:
-        yield from zip(*(facts[table][column].to_pylist() for column in columns), strict=True)
+    """The same of a run's table; none if it has no such table."""
+    return rows_of(facts[table], *columns) if table in facts else iter(())
 
 
 def read_events(facts: Mapping[str, pa.Table], wanted: Iterable[EventId]) -> dict[EventId, Event]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from roamcast.lab.ether import Medium
 from roamcast.sim.mobility import Leg, Recorded, ScenarioError
+from roamcast.sim.mobility.export import taken
 from roamcast.sim.places import Places
 from roamcast.sim.scenario.away import Switch, switches
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
 
-Fact = tuple[str, tuple[Any, ...]]
+TableRow = tuple[str, tuple[Any, ...]]
 """A table and a row of it."""
 
 
@@ -28,11 +29,11 @@ def air_of(scenario: Scenario, folder: Path) -> Medium:
 def check_possible(scenario: Scenario, source: str) -> None:
     """Refuses what the simulator can do and real processes cannot."""
     if scenario.background is not None:
-        raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+        raise ScenarioError(f"{source}: background: the lab has only the traffic of its nodes: leave the table out")
     if scenario.links is not None and scenario.links.file is not None:
-        raise ScenarioError(f"{source}: links.file: the lab plays no recorded contacts: give the links themselves")
+        raise ScenarioError(f"{source}: links.file: the lab cannot replay recorded contacts: give the links themselves")
     if scenario.record.frames:
-        raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
+        raise ScenarioError(f"{source}: record.frames: the lab cannot record frames: set it to false")
 
 
 class LinkedAir:
@@ -95,12 +96,12 @@ class PlacedAir:
         return self._reach[node]
 
 
-def mesh_facts(nodes: int) -> Iterator[Fact]:
+def mesh_facts(nodes: int) -> Iterator[TableRow]:
     """The links of a bridge: everybody hears everybody, from the start."""
     yield from (("link", (0, a, b, 0.0)) for a in range(nodes) for b in range(nodes) if a != b)
 
 
-def world_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+def world_facts(scenario: Scenario, folder: Path) -> Iterator[TableRow]:
     """The facts that the simulator records about a scenario's world: movement or links, and who is away."""
     yield from (("away", tuple(switch)) for switch in away_times(scenario, folder))
     yield from air_facts(scenario, folder)
@@ -126,7 +127,7 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
     return sorted(found)
 
 
-def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+def air_facts(scenario: Scenario, folder: Path) -> Iterator[TableRow]:
     """The movement or the links, as the simulator records them, up to the scenario's end."""
     if scenario.links is not None:
         for flip in scenario.links.flips(scenario.seed, scenario.end):
@@ -139,10 +140,7 @@ def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
 
 def _legs(scenario: Scenario, folder: Path) -> list[tuple[int, Leg]]:
     assert scenario.area is not None
-    found = []
-    for node, walk in enumerate(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)):
-        for leg in walk:
-            found.append((node, leg))
-            if leg.end >= scenario.end:
-                break
-    return sorted(found, key=lambda one: (one[1].start, one[0]))
+    walks = taken(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder), scenario.end)
+    return sorted(
+        ((node, leg) for node, legs in enumerate(walks) for leg in legs), key=lambda one: (one[1].start, one[0])
+    )

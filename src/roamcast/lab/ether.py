@@ -33,7 +33,7 @@ _BUFFER: Final = 1 << 22
 _RECEIVER: Final = slice(7, 11)
 """The receiver's octets in a frame's header."""
 
-Address = tuple[str, int]
+SocketAddress = tuple[str, int]
 
 
 class Medium(Protocol):
@@ -66,7 +66,7 @@ class Ether:
         self._chance = Random(f"{seed}/ether")
         self._nodes = nodes
         self._doors: list[socket.socket] = []
-        self._homes: list[Address | None] = [None] * nodes
+        self._homes: list[SocketAddress | None] = [None] * nodes
 
     def open(self) -> None:
         """Opens all doors, on ports that are free."""
@@ -91,7 +91,7 @@ class Ether:
             door.close()
         self._doors.clear()
 
-    def address(self, node: int) -> Address:
+    def address(self, node: int) -> SocketAddress:
         """The address of a node's door, which it sends to."""
         host, port = self._doors[node].getsockname()
         return host, port

@@ -26,7 +26,7 @@ from roamcast.content.subscription import Publication
 from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.rows import publish_row
 from roamcast.facts.schema import LASTING, TABLES
-from roamcast.lab.air import Fact
+from roamcast.lab.air import TableRow
 from roamcast.live.parts import read
 from roamcast.units import SECOND
 
@@ -37,7 +37,7 @@ _CLAMPED: Final = ("subscribe", "attribute")
 _KEYS: Final = {"transmit": 4, "series": 3, "note": 2}
 """Tables of counts, and how many of their first columns are the key; rows of the same key add up."""
 
-Row = dict[str, Any]
+RowByName = dict[str, Any]
 
 
 @dataclass
@@ -67,7 +67,7 @@ def gather(
     names: Names,
     shift: int,
     end: int,
-    air: Iterable[Fact],
+    air: Iterable[TableRow],
     sink: Sink,
     tables: Mapping[str, pa.Schema] = TABLES,
 ) -> None:
@@ -94,11 +94,13 @@ class _Gathering:
         self._events = {one.event: one.publication.event.id for one in names.acknowledged}
         self._published: dict[int, int] = {}
         self._tables = tables
-        self._timed: dict[str, list[Row]] = {table: [] for table, schema in tables.items() if "time" in schema.names}
-        self._plain: dict[str, list[Row]] = {table: [] for table in _DESCRIBING}
+        self._timed: dict[str, list[RowByName]] = {
+            table: [] for table, schema in tables.items() if "time" in schema.names
+        }
+        self._plain: dict[str, list[RowByName]] = {table: [] for table in _DESCRIBING}
         self._counts: dict[str, Counter[tuple[Any, ...]]] = {}
 
-    def add(self, node: int, table: str, row: Row, *, lasting: bool = False) -> None:
+    def add(self, node: int, table: str, row: RowByName, *, lasting: bool = False) -> None:
         if "subscription" in row:
             row["subscription"] = self._names.subscriptions.get((node, row["subscription"]), row["subscription"])
         if "event" in row:
@@ -110,7 +112,7 @@ class _Gathering:
         elif table in _KEYS:
             self._count(table, row)
 
-    def _add_timed(self, table: str, row: Row, lasting: bool) -> None:
+    def _add_timed(self, table: str, row: RowByName, lasting: bool) -> None:
         row["time"] -= self._shift
         if lasting or table in _CLAMPED:
             row["time"] = max(row["time"], 0)
@@ -122,7 +124,7 @@ class _Gathering:
             self._published[row["event"]] = row["time"]
         self._timed[table].append(row)
 
-    def _count(self, table: str, row: Row) -> None:
+    def _count(self, table: str, row: RowByName) -> None:
         if table == "series":
             row["second"] -= self._shift // SECOND
             if not 0 <= row["second"] * SECOND < self._end:
@@ -146,7 +148,7 @@ class _Gathering:
                 names, rows = TABLES["event_attribute"].names, event_rows(one.publication.event)
                 self._plain["event_attribute"].extend(dict(zip(names, row, strict=True)) for row in rows)
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[TableRow]:
         for table, rows in self._timed.items():
             for row in sorted(rows, key=lambda row: row["time"]):
                 if table == "deliver":

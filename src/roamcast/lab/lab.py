@@ -25,7 +25,7 @@ from roamcast.config.toml_file import toml_value
 from roamcast.facts.recorder import Sink
 from roamcast.facts.schema import tables_of
 from roamcast.lab import netns
-from roamcast.lab.air import Fact, air_of, away_times, mesh_facts, world_facts
+from roamcast.lab.air import TableRow, air_of, away_times, mesh_facts, world_facts
 from roamcast.lab.driver import Driver, Watch
 from roamcast.lab.ether import Ether
 from roamcast.lab.feeder import Feeder
@@ -302,7 +302,9 @@ class Lab:
         folders = {
             node: [self._facts(node, life) for life in range(1, lives + 1)] for node, lives in enumerate(self._lives)
         }
-        air: Iterable[Fact] = mesh_facts(scenario.nodes) if self._in_namespaces else world_facts(scenario, self._folder)
+        air: Iterable[TableRow] = (
+            mesh_facts(scenario.nodes) if self._in_namespaces else world_facts(scenario, self._folder)
+        )
         tables = tables_of(scenario.entry(self._folder).facts)
         gather(folders, self.names, self._start, scenario.end, air, sink, tables)
 

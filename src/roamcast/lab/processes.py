@@ -65,8 +65,8 @@ class Process:
         """The last line that it wrote to stderr."""
         with contextlib.suppress(OSError):
             lines = self.log.read_text(errors="replace").strip().splitlines()
-            return lines[-1][:500] if lines else "it said nothing"
-        return "it said nothing"
+            return lines[-1][:500] if lines else "it printed nothing"
+        return "it printed nothing"
 
 
 class Processes:

@@ -1,7 +1,7 @@
 """What a paper claims, as data: the format of a ledger such as `papers/claims.toml`.
 
 A claim is one statement in plain words. Its checks make it measurable; each has a *kind*, a phrase whose meaning
-`kinds.py` fixes for all claims alike. A check is about a *term*: a measure of one variant in one experiment, at one
+`checks.py` fixes for all claims alike. A check is about a *term*: a measure of one variant in one experiment, at one
 point of its curve or at all of them.
 """
 
@@ -146,7 +146,7 @@ WANTS: Final = {
     **dict.fromkeys(("comparable with", "clearly below", "clearly above", "far below", "gap shrinks to"), "than"),
     **dict.fromkeys(("rises against", "falls against", "hardly moves against"), "than"),
 }
-"""The kinds of checks, and what each needs beside `of`. `kinds.py` says what they mean."""
+"""The kinds of checks, and what each needs beside `of`. `checks.py` says what they mean."""
 
 
 def load_claims(path: Path) -> tuple[Claim, ...]:

@@ -1,6 +1,6 @@
 """Judges claims by measures.
 
-The rules this file owns; `kinds.py` says what the words of a claim mean in numbers:
+The rules this file owns; `checks.py` says what the words of a claim mean in numbers:
 
 * A condition holds by its own interval. To refute it, the evidence is corrected for the number of conditions of the
   claim, at all points of all checks (`correction.py`).

@@ -12,7 +12,7 @@ from roamcast.papers.claims import Check
 from roamcast.papers.terms import Crossing
 from roamcast.statistics.bootstrap import Array, crossing, plain, weights
 from roamcast.statistics.curves import CurvePoint, Missing
-from roamcast.statistics.evidence import Drawn, Evidence, Sample
+from roamcast.statistics.evidence import BootstrapDraws, Evidence, Sample
 
 
 def reached(
@@ -39,7 +39,7 @@ def reached(
         raise Missing(_never(check))
     if len(seeds) < 2:
         return Sample([mean], check.exact)
-    return Drawn(mean, compute(weights(len(seeds))), check.exact)
+    return BootstrapDraws(mean, compute(weights(len(seeds))), check.exact)
 
 
 def _never(check: Check) -> str:

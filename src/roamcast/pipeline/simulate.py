@@ -23,13 +23,14 @@ from pyspark.sql import SparkSession
 
 from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import CampaignError, Plan, PlannedRun
-from roamcast.campaign.folder.claim import TEMPORARY, claimed, clear, token_in, write_tables, writing
+from roamcast.campaign.folder.claim import TEMPORARY, claimed, clear, token_in, write_tables
 from roamcast.campaign.folder.layout import done_file, write_plan
 from roamcast.campaign.folder.packs import in_packs, pack
 from roamcast.campaign.folder.run_file import Damaged
 from roamcast.campaign.folder.schemas import FAILED, RUNS_ARROW
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.progress import OnProgress, State, time_left
+from roamcast.files import writing
 from roamcast.pipeline import SIMULATES
 from roamcast.pipeline.spread import context_of
 from roamcast.pipeline.task import BLOCKED, TaskReport, cannot_write, perform_all

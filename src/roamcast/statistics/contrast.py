@@ -79,13 +79,13 @@ class Contrast:
         return seeds_to_show(mean / spread, level)
 
 
-def seeds_to_show(effect: float, level: float, power: float = POWER) -> int | None:
+def seeds_to_show(effect: float, level: float) -> int | None:
     """How many seeds show a mean of `effect` standard deviations; None: more than ten thousand.
 
-    The least n with t · sd / √n + z · sd / √n <= mean: an interval that excludes 0 in a share `power` of campaigns. It
+    The least n with t · sd / √n + z · sd / √n <= mean: an interval that excludes 0 in a share `POWER` of campaigns. It
     takes the estimate's own spread as normal, which is a seed or so too few for small n.
     """
-    z = statistics.NormalDist().inv_cdf(power)
+    z = statistics.NormalDist().inv_cdf(POWER)
     low, high = 1, _MOST
     if (_quantile(level, high) + z) / math.sqrt(high) > effect:
         return None

@@ -175,7 +175,7 @@ def _last(shown: Callable[[float], bool], near: float, far: float) -> float:
     return far
 
 
-class Drawn:
+class BootstrapDraws:
     """A number computed in every draw; NaN where it does not exist."""
 
     def __init__(self, mean: float, draws: Array, exact: bool = False) -> None:

@@ -25,16 +25,8 @@ class Estimate(NamedTuple):
         """Half the width of the interval."""
         return (self.high - self.low) / 2
 
-    def has(self, value: float) -> bool:
-        """Whether the interval contains a value, up to rounding."""
-        slack = _ROUNDING * max(1.0, abs(self.mean))
-        return self.low - slack <= value <= self.high + slack
-
     def __str__(self) -> str:
         return f"{self.mean:.4g} ± {self.half:.2g}"
-
-
-_ROUNDING: Final = 1e-9
 
 
 def interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
@@ -45,14 +37,6 @@ def interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
     half = t_quantile(level, n - 1) * math.sqrt(variance / n)
     return Estimate(mean, mean - half, mean + half)
-
-
-def agree(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether two samples agree: the mean of each lies in the interval of the other's mean."""
-    if min(len(one), len(other)) < 2:
-        raise ValueError("two runs or more are needed on each side to compare them")
-    first, second = interval(one), interval(other)
-    return first.has(second.mean) and second.has(first.mean)
 
 
 @functools.cache

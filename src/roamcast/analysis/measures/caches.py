@@ -2,6 +2,7 @@
 
 from roamcast.analysis.measures.measure import Measure, Values, family
 from roamcast.analysis.run import Run
+from roamcast.facts.rows import rows_of
 
 
 @family(
@@ -18,11 +19,11 @@ def caches(run: Run) -> Values:
     """From the warm-up to the end of the run."""
     if not run.has("cache"):
         return {}
-    changes, start, end = run.table("cache", "time", "node", "documents", "change"), run.start, run.end
+    start, end = run.start, run.end
     current: dict[int, int] = {}  # documents by node
     since: dict[int, int] = {}
     held, most, drops = 0, 0, 0
-    for time, node, documents, change in zip(*(column.to_pylist() for column in changes.columns), strict=True):
+    for time, node, documents, change in rows_of(run.table("cache"), "time", "node", "documents", "change"):
         if time > end:
             break
         before = current.get(node, 0)

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from roamcast.analysis.measures.measure import Measure, Values, family
 from roamcast.analysis.run import Run
+from roamcast.facts.rows import rows_of
 from roamcast.units import SECOND
 
 CONTROL: Final = "control"
@@ -66,7 +67,7 @@ class _TreeRow(NamedTuple):
 
 def repairs_of(tree: pa.Table) -> list[TreeRepair]:
     """All repairs, in the order in which they began; `tree` is in the order of time."""
-    rows = [_TreeRow(*row) for row in zip(*(tree[name].to_pylist() for name in _TreeRow._fields), strict=True)]
+    rows = [_TreeRow(*row) for row in rows_of(tree, *_TreeRow._fields)]
     places = _TreePositions()
     repairs: dict[int, TreeRepair] = {}
     waiting: list[TreeRepair] = []

@@ -3,7 +3,7 @@
 Exact: the graph is weighted by how long it stays the same, from the warm-up to the end of the run. `roamcast.analysis`
 says what a contact and an island is, `network.py` by which range. Only the width of islands is sampled, once per
 second, and the length of paths, every ten seconds. All of it depends only on the world: it is computed once for runs
-that share one (`worlds.py`).
+that share one (`run.py`).
 While a node is away it is not part of the network. A run whose movement was not recorded has no such graph.
 """
 

@@ -15,7 +15,7 @@ ONE_LEFT: Final = "one candidate is left"
 THE_SAME: Final = "those left meet the goal at the same cost, within 5 %"
 TIME_IS_UP: Final = "the time was up"
 NO_MORE_SEEDS: Final = "the seeds were used up"
-NOTHING_TO_DELIVER: Final = "in no run was there anything to deliver"
+NOTHING_TO_DELIVER: Final = "no run had anything to deliver"
 NONE_RAN: Final = "no candidate could be run"
 
 

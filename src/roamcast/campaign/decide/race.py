@@ -19,7 +19,7 @@ The rules this file owns, from Maron and Moore's racing and the corrections that
   deviation counts as at least half of the difference that matters.
 * The race is over when one arm is left and surely meets the goal, when all that are left do and cost the same within
   `SAME_COST`, or when the seeds are used up. Several that are left are then *not separated*. One that is left and may
-  miss the goal goes on alone: if it turns out to miss it, nothing meets the goal, and another may come closer.
+  miss the goal continues alone: if it turns out to miss it, nothing meets the goal, and another may come closer.
 
 The winner's figures in the race are too good, since it won by them: they are measured again on fresh seeds.
 """

@@ -31,8 +31,8 @@ def around_trace(trace: Path) -> dict[str, Any]:
     nodes = min(least_present(trace, window), MOST_NODES)
     if nodes < 2:
         raise ScenarioError(
-            f"{trace}: some {window:g} s of it have {nodes} of its {about.nodes} nodes, too few for a network: import "
-            "a busier part (--from, --to), or write a scenario with the trace"
+            f"{trace}: some {window:g} s of it have only {nodes} of its {about.nodes} nodes, too few for a network: "
+            "import a busier part (--from, --to), or write a scenario with the trace"
         )
     workload = {
         "subscribers": [{"count": max(1, nodes // 5), "filter": "true"}],

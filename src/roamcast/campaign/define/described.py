@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from roamcast.campaign.define.experiment import Variant
+from roamcast.campaign.define.experiment import Figure, Variant
 
 
 class SweptAxis(msgspec.Struct, frozen=True):
@@ -14,22 +14,11 @@ class SweptAxis(msgspec.Struct, frozen=True):
     values: list[Any]
     field: str | None = None
     """The first of the fields, whose unit the values have; none if the values are not the field's own."""
-    fields: list[str] = []
-    template: str | None = None
-    puts: list[Any] = []
 
 
-class FigurePlan(msgspec.Struct, frozen=True):
+class FigurePlan(Figure, frozen=True, kw_only=True):
     """A figure of the report. Whatever its file says is only text here: names are shown, never run."""
 
-    id: str
-    x: str
-    y: str
-    title: str = ""
-    caption: str = ""
-    log: bool = False
-    against: str | None = None
-    """The variant from which the others' differences are drawn, in per cent of it."""
     minor: bool = False
     """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
 

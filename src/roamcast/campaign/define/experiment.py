@@ -79,7 +79,9 @@ class Variant(TomlTable, frozen=True, kw_only=True):
     set: Annotated[
         dict[str, Any], Meta(description="fields of the scenario and their values, set before the axes")
     ] = {}
-    fixed: Annotated[bool, Meta(description="the axes mean nothing to it: one point, a level line in figures")] = False
+    fixed: Annotated[bool, Meta(description="the axes have no effect on it: one point, a level line in figures")] = (
+        False
+    )
     seeds: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="at most so many of the experiment's seeds, if that gives their number; none: all"),
@@ -151,7 +153,7 @@ class Spec(TomlTable, frozen=True, kw_only=True):
             yield from ((f"axes[{number}].{name}", rule) for name, rule in _axis_problems(axis))
         lengths = [len(axis.values) for axis in self.axes]
         if self.mode == "paired" and len(set(lengths)) > 1:
-            yield "axes", f"paired axes go in step, but have {', '.join(map(str, lengths))} values"
+            yield "axes", f"paired axes need the same number of values, but have {', '.join(map(str, lengths))}"
         labels, variants = [axis.name for axis in self.axes], [variant.name for variant in self.variants]
         for where, names in (
             ("axes", labels),
@@ -184,7 +186,7 @@ class Spec(TomlTable, frozen=True, kw_only=True):
                     yield f"values.{label}", f"{value!r} is not a value of this axis"
         lengths = {len(quick.values.get(axis.name, axis.values)) for axis in self.axes}
         if self.mode == "paired" and len(lengths) > 1:
-            yield "values", "paired axes go in step: give as many values of each"
+            yield "values", "paired axes need the same number of values each"
         known = [variant.name for variant in self.variants]
         for name in quick.variants:
             if name not in known:
@@ -201,7 +203,7 @@ class Spec(TomlTable, frozen=True, kw_only=True):
         if name not in (variant.name for variant in self.variants):
             yield f"there is no variant {name!r}; {_known(name, swept)}"
         elif name not in swept:
-            yield f"the axes mean nothing to {name!r}: it has one point only"
+            yield f"{name!r} is fixed: it has only one point"
         elif len(swept) < 2:
             yield f"there is no other variant to compare with {name!r}"
 
@@ -217,7 +219,7 @@ def _seed_problems(seeds: int | tuple[int, ...]) -> Iterator[tuple[str, str]]:
         if not 0 <= seed <= MAX_SEED:
             yield "seeds", f"{seed}: seeds go from 0 to 2^63 - 1"
     for seed in repeated(seeds):
-        yield "seeds", f"{seed} is there twice: its run would count double"
+        yield "seeds", f"{seed} is listed twice: its run would count twice"
 
 
 def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
@@ -290,7 +292,7 @@ class Experiment:
         if isinstance(seeds, int):
             return list(range(1, (count or seeds) + 1))
         if count is not None and count > len(seeds):
-            raise CampaignError(f"{self.source}: seeds: {count} are asked for, but the file lists {len(seeds)}")
+            raise CampaignError(f"{self.source}: seeds: {count} are requested, but the file lists {len(seeds)}")
         return list(seeds[:count])
 
     def seeds_of(self, variant: Variant, count: int | None = None) -> list[int]:

@@ -113,19 +113,11 @@ def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tupl
 def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperiment:
     spec = one.spec
     axes = [
-        described.SweptAxis(
-            label=axis.name,
-            field=None if axis.puts else axis.targets[0],
-            fields=list(axis.targets),
-            values=list(axis.values),
-            template=axis.template,
-            puts=list(axis.puts),
-        )
-        for axis in spec.axes
+        described.SweptAxis(axis.name, list(axis.values), None if axis.puts else axis.targets[0]) for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
-        "axes": {axis.label: canonical_hash([axis.fields, axis.template]) for axis in axes},
+        "axes": {axis.name: canonical_hash([axis.targets, axis.template]) for axis in spec.axes},
         "axis values": {
             f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
         },
@@ -134,18 +126,12 @@ def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperim
             for variant in one.variants
         },
     }
-    return described.ReportedExperiment(
-        name=one.name,
-        title=spec.title,
-        paper=spec.paper,
-        seeds=seeds,
-        mode=spec.mode,
-        axes=axes,
-        variants=list(one.variants),
-        baseline=spec.baseline,
-        measures=None if spec.measures is None else list(spec.measures),
-        figures=[described.FigurePlan(**msgspec.structs.asdict(figure)) for figure in spec.figures],
-        scenario=one.scenario,
-        source=one.source,
-        hashes=hashes,
-    )
+    own = {
+        "seeds": seeds,
+        "axes": axes,
+        "variants": one.variants,
+        "scenario": one.scenario,
+        "source": one.source,
+        "hashes": hashes,
+    }
+    return msgspec.convert(msgspec.to_builtins(msgspec.structs.asdict(spec) | own), described.ReportedExperiment)

@@ -35,15 +35,6 @@ _LOCK_FILE: Final = ".lock"
 
 
 @contextlib.contextmanager
-def writing(out: Path) -> Iterator[None]:
-    """Turns errors of the file system into messages for people."""
-    try:
-        yield
-    except OSError as problem:
-        raise CampaignError(f"{out}: cannot be written: {problem.strerror or problem}") from problem
-
-
-@contextlib.contextmanager
 def claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
     """Claims the folder for this campaign, and locks it for this process."""
     compare(plan, out)
@@ -89,7 +80,7 @@ def write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
     rows = []
     for name in sorted(run.run for run in plan.distinct):
         if name not in found:
-            raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
+            raise CampaignError(f"{out}: the file of run {name}, which was done, is gone: start the campaign again")
         row = found[name]["row"]
         rows.append({**row, "rows": list(row["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)

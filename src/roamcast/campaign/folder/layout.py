@@ -53,7 +53,7 @@ def check_version(out: Path) -> None:
         return
     if version is None:
         raise RoamcastError(
-            f"{out}: its {CAMPAIGN_FILE} is damaged, or no campaign's: run the campaign again elsewhere"
+            f"{out}: its {CAMPAIGN_FILE} is damaged or is not a campaign's: run the campaign again elsewhere"
         )
     if version != FACTS_VERSION:
         raise RoamcastError(

@@ -30,7 +30,7 @@ from roamcast.campaign.folder.layout import done_file
 from roamcast.campaign.folder.run_file import Damaged, Record, read_blocks, read_record
 from roamcast.campaign.folder.schemas import with_run
 from roamcast.campaign.folder.stored import INDEX, INDEX_ARROW, Stored, index_content
-from roamcast.files import write_whole
+from roamcast.files import write_file
 from roamcast.storage import Store
 
 RUNS_PER_PACK: Final = 500
@@ -225,7 +225,7 @@ def _read(out: Path, path: Path) -> Pack | None:
 
 def write_index(out: Path, packs: Iterable[Pack]) -> None:
     """Writes the index, from which readers learn where each run's facts are (`stored`)."""
-    write_whole(out / INDEX, index_content(row for one in packs for row in one.index()))
+    write_file(out / INDEX, index_content(row for one in packs for row in one.index()))
 
 
 # --- From a campaign's facts, in a copy -----------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from roamcast.storage import Store
 RUN_FILE: Final = "run.json"
 """The file that marks the folder of a single run; written last."""
 SCENARIO_FILE: Final = "scenario.toml"
+_LISTED: Final = 8
 
 
 @dataclass(frozen=True)
@@ -162,9 +163,9 @@ def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     )
 
 
-def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]], most: int = 8) -> str:
-    lines = [f"\n  {out / run}   {_what(planned[run])}" for run in runs[:most]]
-    return "".join(lines) + (f"\n  and {len(runs) - most} more" if len(runs) > most else "")
+def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = [f"\n  {out / run}   {_what(planned[run])}" for run in runs[:_LISTED]]
+    return "".join(lines) + (f"\n  and {len(runs) - _LISTED} more" if len(runs) > _LISTED else "")
 
 
 def _what(row: Mapping[str, Any]) -> str:

@@ -130,7 +130,7 @@ def read_blocks(path: Path, record: Record) -> Iterator[tuple[str, pa.RecordBatc
                 hashes[table].update(block)
                 yield table, _decoded(block, path)
     if _whole(hashes) != record["row"]["digest"]:
-        raise Damaged(f"{path}: is not the file that was written: its digest is another")
+        raise Damaged(f"{path}: is not the file that was written: its digest differs")
 
 
 def read_table(path: Path, record: Record, table: str) -> pa.Table:

@@ -71,7 +71,7 @@ def compare(plan: Plan, out: Path) -> list[str]:
     if not file.is_file():
         # A campaign that was killed at its start may have left its lock or a draft: both are hidden files.
         if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
-            raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
+            raise CampaignError(f"{out}: is not empty and is not a campaign's folder: {CAMPAIGN_FILE} is missing")
         return []
     check_version(out)
     if (out / INDEX).is_file() and not (out / "done").is_dir():
@@ -79,7 +79,7 @@ def compare(plan: Plan, out: Path) -> list[str]:
     try:
         former = {one.name: one for one in read_campaign(out).experiments}
     except RoamcastError as problem:
-        raise CampaignError(f"{problem}: it is not a campaign's, or was cut short") from None
+        raise CampaignError(f"{problem}: it is not a campaign's file, or was cut short") from None
     _check_same(plan, former, out)
     return [addition for one in plan.experiments for addition in _additions(former[one.name], one)]
 

@@ -36,7 +36,7 @@ def upload(out: Path, target: Store, *, packed: bool = False) -> int:
     stored = Stored(source)
     there = target.sizes(recursive=True)
     if there and CAMPAIGN_FILE not in there and target.local is not None:
-        raise RoamcastError(f"{target}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
+        raise RoamcastError(f"{target}: is not empty and is not a campaign's folder: {CAMPAIGN_FILE} is missing")
     manifest = source.read_table(MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
     tables: dict[str, list[str]] = {}
     for row in manifest:

@@ -47,7 +47,7 @@ def check_facts(out: Path, runs: Collection[str], store: Store) -> None:
             if store.local is not None
             else "upload the campaign again"
         )
-        raise RoamcastError("\n".join(problems[:3]) + f"{more}\n`roamcast verify {store}` tells all; {remedy}")
+        raise RoamcastError("\n".join(problems[:3]) + f"{more}\n`roamcast verify {store}` lists all problems; {remedy}")
 
 
 def verify(place: Path | Store) -> tuple[int, list[str]]:
@@ -89,13 +89,13 @@ def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
             with store.open(name) as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             if digest != runs[0][2].digest:
-                yield f"{store}/{name}: is not the file that was written: its digest is another"
+                yield f"{store}/{name}: is not the file that was written: its digest differs"
             with store.open(name) as content, pq.ParquetFile(content) as file:
                 schema, metadata = file.schema_arrow, file.metadata
             yield from _of_columns(f"{store}/{name}", runs[0][0], schema)
             for table, run, place, rows in runs:
                 if place.rows != rows or not _has(metadata, place):
-                    yield f"{store}/{name}: run {run} has not the {rows} rows of {table} that it had"
+                    yield f"{store}/{name}: run {run} does not have the {rows} rows of {table} that were written"
         except (OSError, pa.ArrowException, RoamcastError) as problem:
             yield f"{store}/{name}: {problem}"
 
@@ -109,7 +109,7 @@ def _of_columns(path: str, table: str, schema: pa.Schema) -> Iterator[str]:
     expected = FACTS_ARROW.get(table)
     if expected is not None and not schema.equals(expected):
         differing = sorted(set(schema.names) ^ set(expected.names)) or "types"
-        yield f"{path}: has other columns than {table}: {differing}"
+        yield f"{path}: its columns are not those of {table}: {differing}"
 
 
 def orphans(out: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from roamcast.content.event import Scalar, check_text
+from roamcast.content.event import Scalar, check_name
 from roamcast.content.filter import STRING_ONLY, Constraint, Kind, Operator, kind_of
 from roamcast.content.region import MAX_RADIUS, Polygon, Region, metres, text_of
 from roamcast.content.tokens import format_name, format_value
@@ -51,12 +51,6 @@ class Scope(enum.StrEnum):
     """All within a distance, however many hops away: they must be queried."""
 
 
-def _check_attribute(name: str) -> None:
-    check_text(name, "an attribute's name")
-    if not name:
-        raise ContentError("an attribute's name is empty")
-
-
 class Within(msgspec.Struct, frozen=True, array_like=True, tag="within"):
     """The host is in the region."""
 
@@ -72,7 +66,7 @@ class Exists(msgspec.Struct, frozen=True, array_like=True, tag="exists"):
     attribute: str
 
     def __post_init__(self) -> None:
-        _check_attribute(self.attribute)
+        check_name(self.attribute)
 
     def __str__(self) -> str:
         return f"exists {format_name(self.attribute)}"
@@ -93,7 +87,7 @@ class Aggregate(msgspec.Struct, frozen=True, array_like=True):
         if (self.attribute is None) != (self.function is Function.COUNT):
             raise ContentError("'count' takes no attribute, every other aggregate takes one")
         if self.attribute is not None:
-            _check_attribute(self.attribute)
+            check_name(self.attribute)
         if self.within is not None:
             msgspec.structs.force_setattr(self, "within", metres(self.within, "the distance of a group", MAX_RADIUS))
             if self.within <= 0:
@@ -120,7 +114,7 @@ class HostComparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=
 
     def __post_init__(self) -> None:
         if isinstance(self.left, str):
-            _check_attribute(self.left)
+            check_name(self.left)
         if self.operator is Operator.EXISTS:
             raise ContentError("'exists' is not a comparison")
         if isinstance(self.right, Aggregate):
@@ -188,7 +182,7 @@ class Or(msgspec.Struct, frozen=True, array_like=True, tag="or"):
 
 
 Expression = Within | Exists | HostComparison | Not | And | Or
-Node = Expression | Aggregate
+ExpressionNode = Expression | Aggregate
 
 
 def _check_parts(word: str, parts: tuple[Expression, ...]) -> None:
@@ -196,7 +190,7 @@ def _check_parts(word: str, parts: tuple[Expression, ...]) -> None:
         raise ContentError(f"'{word}' of one part is that part")
 
 
-def _needs_parentheses(outer: Node, part: Node) -> bool:
+def _needs_parentheses(outer: ExpressionNode, part: ExpressionNode) -> bool:
     if not (isinstance(outer, And | Or | Not) and isinstance(part, And | Or) and part.parts):
         return False
     return not (isinstance(outer, Or) and isinstance(part, And))
@@ -206,7 +200,7 @@ def _inside(outer: Expression, part: Expression) -> str:
     return f"({part})" if _needs_parentheses(outer, part) else str(part)
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
+def _parts(node: ExpressionNode) -> tuple[ExpressionNode, ...]:
     match node:
         case And() | Or():
             return node.parts
@@ -220,9 +214,9 @@ def _parts(node: Node) -> tuple[Node, ...]:
             return ()
 
 
-def nodes(expression: Node) -> Iterator[Node]:
+def nodes(expression: ExpressionNode) -> Iterator[ExpressionNode]:
     """The expression and everything in it. A loop, not a recursion: a stranger's expression may be deep."""
-    pending: list[Node] = [expression]
+    pending: list[ExpressionNode] = [expression]
     while pending:
         node = pending.pop()
         yield node
@@ -233,13 +227,13 @@ def size(expression: Expression) -> int:
     return sum(map(_weight, nodes(expression)))
 
 
-def _weight(node: Node) -> int:
+def _weight(node: ExpressionNode) -> int:
     return len(node.region.corners) if isinstance(node, Within) and isinstance(node.region, Polygon) else 1
 
 
 def depth(expression: Expression) -> int:
     deepest = 0
-    pending: list[tuple[Node, int]] = [(expression, 0)]
+    pending: list[tuple[ExpressionNode, int]] = [(expression, 0)]
     while pending:
         node, level = pending.pop()
         level += isinstance(node, Not | Aggregate)

@@ -10,10 +10,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from roamcast.content.event import Scalar, check_scalar, check_text
+from roamcast.content.event import Scalar, check_name, check_scalar
 from roamcast.content.geometry import Point
 from roamcast.content.region import metres
-from roamcast.errors import ContentError
 
 X: Final = "x"
 Y: Final = "y"
@@ -39,9 +38,7 @@ class HostView(msgspec.Struct, frozen=True, array_like=True):
             metres(self.velocity[0], "a host's velocity")
             metres(self.velocity[1], "a host's velocity")
         for name, value in self.attributes.items():
-            check_text(name, "an attribute's name")
-            if not name:
-                raise ContentError("an attribute's name is empty")
+            check_name(name)
             check_scalar(value, "attribute", name)
 
     def value(self, name: str) -> Scalar | None:

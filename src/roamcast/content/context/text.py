@@ -90,10 +90,10 @@ class _ContextParser(TokenReader):
         if self.size > MAX_SIZE:
             self.refuse(place, f"a context of a size of at most {MAX_SIZE}")
 
-    def refuse(self, place: Token, expected: str, hint: str = "") -> NoReturn:
+    def refuse(self, place: Token, expected: str) -> NoReturn:
         """Refuses a token that was already taken."""
         self.token = place
-        raise self.problem(expected, hint)
+        raise self.problem(expected)
 
     def alternatives(self) -> Expression:
         parts = [self.conjunction()]

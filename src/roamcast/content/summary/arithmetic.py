@@ -24,7 +24,7 @@ import msgspec
 
 from roamcast.content.event import check_scalar
 from roamcast.content.filter import Constraint, Operator
-from roamcast.content.intervals import plain
+from roamcast.content.intervals import canonical
 from roamcast.errors import ContentError
 
 MAX_RANGES: Final = 32
@@ -104,7 +104,7 @@ def range_of(constraints: Iterable[Constraint]) -> Range:
     low, high = LOWEST, HIGHEST
     for constraint in constraints:
         assert constraint.value is not None
-        number = plain(constraint.value)
+        number = canonical(constraint.value)
         assert isinstance(number, int | float)
         match constraint.operator:
             case Operator.LT:

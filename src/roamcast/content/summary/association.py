@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from roamcast.content.filter import Operator
 from roamcast.content.summary.arithmetic import HIGHEST, LOWEST, Number, Range
-from roamcast.content.summary.digest import Value, Values
+from roamcast.content.summary.digest import DigestValues, Value
 from roamcast.content.summary.element import ElementCondition
 from roamcast.content.summary.hashing import AFFIX, AFFIX_LENGTHS, affix_hash, affix_length, token
 from roamcast.content.summary.strings import Text
@@ -72,7 +72,7 @@ def _places(range: Range) -> Wanted | None:
     return Wanted(step, tuple(_numbered(step, place) for place in places))
 
 
-def known(values: Values, step: int) -> list[bytes] | None:
+def known(values: DigestValues, step: int) -> list[bytes] | None:
     """What the values of an event's element are looked up by; None if that is not known."""
     if step == WHOLE:
         return [token(value.whole if isinstance(value, Text) else value) for value in values]
@@ -82,7 +82,7 @@ def known(values: Values, step: int) -> list[bytes] | None:
     return [_numbered(step, _place(numbers[0], step))] if len(numbers) == 1 else None
 
 
-def _affixes(values: Values, step: int) -> list[bytes] | None:
+def _affixes(values: DigestValues, step: int) -> list[bytes] | None:
     found = []
     for value in values:
         if not isinstance(value, bytes | Text):

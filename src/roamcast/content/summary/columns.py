@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from roamcast.content.event import TYPE, check_text
+from roamcast.content.event import check_name
 from roamcast.content.summary.hashing import name_key
 from roamcast.errors import ContentError
 
@@ -30,9 +30,7 @@ class Columns:
         if len(self.names) > MAX_COLUMNS:
             raise ContentError(f"at most {MAX_COLUMNS} columns can be agreed on, not {len(self.names)}")
         for name in self.names:
-            check_text(name, "a column")
-            if name == TYPE:
-                raise ContentError("a column's name is empty")
+            check_name(name, "a column's name")
         self._positions = {name: position for position, name in enumerate(self.names)}
         encoded = msgspec.msgpack.encode(self.names)
         self.fingerprint = int.from_bytes(blake2b(encoded, digest_size=8).digest(), "big") if self.names else 0

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from roamcast.content.event import Event, Scalar, check_scalar
-from roamcast.content.intervals import plain
+from roamcast.content.intervals import canonical
 from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
 from roamcast.content.summary.hashing import NAMED, WHOLE, prefix_hashes, string_hash, suffix_hashes, type_hash
 from roamcast.content.summary.strings import Text
@@ -31,7 +31,7 @@ MAX_VALUES: Final = 16
 Value = int | float | bool | bytes | Text
 """A number, a boolean, the hash of a string, or a hash with the hashes of its affixes."""
 
-Values = tuple[Value, ...]
+DigestValues = tuple[Value, ...]
 """The values of one element; none if they are unknown."""
 
 
@@ -52,7 +52,7 @@ class EventDigest(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """Bit i, the lowest first: the event has the element of column i."""
     names: bytes = b""
     """The hashes of the names of all other elements, 4 bytes each, ascending."""
-    values: tuple[Values, ...] = ()
+    values: tuple[DigestValues, ...] = ()
     """The values of the elements in `present`, then of those in `names`."""
     more: bool = False
     """Whether the event has elements that are not listed."""
@@ -107,9 +107,9 @@ class EventDigest(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return len(msgspec.msgpack.encode(self))
 
     @property
-    def elements(self) -> dict[int, Values]:
+    def elements(self) -> dict[int, DigestValues]:
         """The values of each element, by its key. Computed once, since a digest is tested against many summaries."""
-        elements: dict[int, Values] = self.__dict__["elements"]
+        elements: dict[int, DigestValues] = self.__dict__["elements"]
         return elements
 
 
@@ -118,7 +118,7 @@ def _keys(present: bytes, names: bytes) -> list[int]:
     return columns + [int.from_bytes(names[at : at + WHOLE], "big") for at in range(0, len(names), WHOLE)]
 
 
-def _check_values(values: Values) -> None:
+def _check_values(values: DigestValues) -> None:
     if len(values) > MAX_VALUES:
         raise ContentError(f"an element of a digest has at most {MAX_VALUES} values, not {len(values)}")
     for value in values:
@@ -129,7 +129,7 @@ def _check_values(values: Values) -> None:
             check_scalar(value, "a value of a digest")
 
 
-def _values(values: Sequence[Scalar], prefix: bool, suffix: bool) -> Values:
+def _values(values: Sequence[Scalar], prefix: bool, suffix: bool) -> DigestValues:
     different = dict.fromkeys((isinstance(value, bool), value) for value in values)  # Python takes True for 1
     if len(different) > MAX_VALUES:
         return ()
@@ -142,6 +142,6 @@ def _value(value: Scalar, prefix: bool, suffix: bool) -> Value:
         if not (prefix or suffix):
             return whole
         return Text(whole, prefix_hashes(value) if prefix else None, suffix_hashes(value) if suffix else None)
-    spelt = plain(value)
+    spelt = canonical(value)
     assert not isinstance(spelt, str)
     return spelt

@@ -14,10 +14,10 @@ import msgspec
 
 from roamcast.content.event import Scalar
 from roamcast.content.filter import ORDERING, Constraint, Kind, Operator, kind_of
-from roamcast.content.intervals import plain
+from roamcast.content.intervals import canonical
 from roamcast.content.summary.arithmetic import BOOL_BITS, Arithmetic, Number, Range, arithmetic, range_of
 from roamcast.content.summary.bloom import VectorBuilder
-from roamcast.content.summary.digest import Values
+from roamcast.content.summary.digest import DigestValues
 from roamcast.content.summary.hashing import affix_hash, affix_length, string_hash
 from roamcast.content.summary.strings import Strings
 from roamcast.errors import ContentError
@@ -99,7 +99,7 @@ class Element(msgspec.Struct, frozen=True, array_like=True):
     def id(self) -> ElementId:
         return self.key, self.aec is not None or self.sec is not None
 
-    def accepts(self, values: Values, hashes: int) -> bool:
+    def accepts(self, values: DigestValues, hashes: int) -> bool:
         """Whether an event with these values of the element may satisfy a condition on it."""
         aec, sec = self.aec, self.sec
         if not values or (aec is None and sec is None):
@@ -136,7 +136,7 @@ class ElementBuilder:
         if isinstance(value, bool):
             self._bools |= BOOL_BITS[value == (operator is Operator.EQ)]
         elif isinstance(value, int | float):
-            number = plain(value)
+            number = canonical(value)
             assert isinstance(number, int | float)
             self._equalities.append(number)
         elif isinstance(value, str):

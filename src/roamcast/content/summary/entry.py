@@ -25,7 +25,7 @@ import msgspec
 
 from roamcast.content.summary.association import Wanted, known, wanted
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
-from roamcast.content.summary.digest import MAX_ELEMENTS, Values
+from roamcast.content.summary.digest import MAX_ELEMENTS, DigestValues
 from roamcast.content.summary.element import PRESENT, Element, ElementBuilder, ElementCondition, ElementId
 from roamcast.content.summary.hashing import joint_hash
 from roamcast.errors import ContentError
@@ -95,7 +95,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
             found.append(Row(mask, joint, steps))
         return found
 
-    def passes(self, values: Mapping[int, Values], more: bool, hashes: int) -> bool:
+    def passes(self, values: Mapping[int, DigestValues], more: bool, hashes: int) -> bool:
         """Whether an event with these values may be wanted; `more` if it may have other elements, too."""
         if not self.elements:
             return True
@@ -108,7 +108,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
             return failing != (1 << len(self.elements)) - 1
         return any(not row.mask & failing and self._associated(row, values, hashes) for row in self.unpacked)
 
-    def _associated(self, row: Row, values: Mapping[int, Values], hashes: int) -> bool:
+    def _associated(self, row: Row, values: Mapping[int, DigestValues], hashes: int) -> bool:
         if not self.association or not row.joint:
             return True
         keys = [element.key for position, element in enumerate(self.elements) if row.joint >> position & 1]

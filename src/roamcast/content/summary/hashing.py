@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Final
 
 from roamcast.content.event import Scalar
-from roamcast.content.intervals import plain
+from roamcast.content.intervals import canonical
 
 WHOLE: Final = 4
 """Bytes of the hash of a type or of a whole string."""
@@ -70,7 +70,7 @@ def token(value: Scalar | bytes) -> bytes:
         return b"s" + string_hash(value)
     if isinstance(value, bool):
         return b"t" if value else b"f"
-    number = plain(value)
+    number = canonical(value)
     return struct.pack(">cq", b"i", number) if isinstance(number, int) else struct.pack(">cd", b"d", number)
 
 

@@ -17,7 +17,7 @@ from roamcast.content.clauses import NO_LIMIT, Clause, Effort, EffortSpent, clau
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
-from roamcast.content.intervals import Region
+from roamcast.content.intervals import ValueSet
 from roamcast.protocols.api import Node
 from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 
@@ -46,7 +46,7 @@ class Interest:
     """How many constraints it has; an empty alternative or filter counts as one."""
     compared: int
     """How many of its constraints one constraint may have to be compared with, to tell whether it is covered."""
-    alone: tuple[str, Region] | None
+    alone: tuple[str, ValueSet] | None
     """Its only constraint, if it has but one: such filters are compared most often, and in half the time."""
     origins: dict[Origin, None] = field(default_factory=dict)
 

@@ -178,7 +178,7 @@ def read_samples(lines: MovementFile, area: Area, nodes: int) -> list[Iterator[L
     rows = (text for text in lines if text and not text.startswith("#"))
     columns = lines.parse(SampleColumns.of_line, next(rows, ""))
     if columns.geographic:
-        raise lines.error(f"has degrees, and a scenario metres: {_IMPORT}")
+        raise lines.error(f"is in degrees, and a scenario needs metres: {_IMPORT}")
     for text in rows:
         sample = lines.parse(columns.parse, text)
         node = lines.node(sample.id)

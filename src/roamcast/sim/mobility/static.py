@@ -26,7 +26,7 @@ class Static(Model, tag="static", frozen=True, kw_only=True):
         if self.positions is None:
             return
         if self.placement != "uniform":
-            yield "placement", f'"{self.placement}" beside positions: only one of the two can say where nodes are'
+            yield "placement", f'"{self.placement}" cannot be combined with positions: give either'
         if len(self.positions) != nodes:
             yield "positions", f"{len(self.positions)} positions for {nodes} nodes: there must be one for each"
         yield from point_problems("positions", "node", self.positions, area)

@@ -219,7 +219,7 @@ def _window(about: TraceDescription, window: float | None, seed: int, folder: Pa
     if window is None:
         return 0, whole
     if window > about.span:
-        raise ScenarioError(f"{folder}: has {about.span:g} s, and a window of {window:g} s is wanted")
+        raise ScenarioError(f"{folder}: has {about.span:g} s, less than the window of {window:g} s")
     begin = round(Random(f"{seed}/trace/window").uniform(0, about.span - window) * SECOND)
     return begin, begin + round(window * SECOND)
 
@@ -228,7 +228,7 @@ def _taken(present: Sequence[int], nodes: int, seed: int, subset: str, folder: P
     """The nodes of the trace that take part, by number: the first of them is the scenario's node 0."""
     if len(present) < nodes:
         raise ScenarioError(
-            f"{folder}: has {len(present)} nodes in the wanted time, and the scenario {nodes}: lower nodes, or take a "
+            f"{folder}: has {len(present)} nodes in that time, but the scenario has {nodes}: lower nodes, or take a "
             "longer window"
         )
     ordered = sorted(present)

@@ -1,7 +1,7 @@
 """Random waypoint: to a random place at a random speed, a pause, and on; and how such a walk starts.
 
 A walk that starts anywhere with a fresh trip is not yet what it will be: speeds fall for a long time, since slow
-trips last longer, and nodes gather in the middle. So by default a walk starts as if it had gone on for ever.
+trips last longer, and nodes gather in the middle. So by default a walk starts as if it had lasted for ever.
 Destinations being independent, that state is known (Le Boudec and Vojnović, "Perfect simulation and stationarity of a
 class of mobility models", 2005): an instant falls into a pause or a trip in proportion to the time these take, and a
 trip from a to b at speed v takes |b - a| / v.

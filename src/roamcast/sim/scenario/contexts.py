@@ -19,7 +19,7 @@ from roamcast.errors import ContentError
 from roamcast.sim.mobility import Area
 from roamcast.sim.scenario.draw import choices
 
-Here = Callable[[int, int], Point]
+PositionOf = Callable[[int, int], Point]
 """Where a node is at a time."""
 
 
@@ -45,7 +45,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         elif self.around == "area" and (self.width > area.width or self.height > area.height):
             yield f"{self.width:g} m × {self.height:g} m does not fit into the area of {area}"
 
-    def draw(self, node: int, time: int, rng: Random, area: Area | None, here: Here | None) -> Context:
+    def draw(self, node: int, time: int, rng: Random, area: Area | None, here: PositionOf | None) -> Context:
         if self.around == "node":
             assert here is not None
             x, y = here(node, time)
@@ -75,7 +75,9 @@ class GroupContexts(NamedTuple):
         for text in choices(self.domain):
             yield from ((self.domain_field, rule) for rule in _unreadable(text))
 
-    def draw_place(self, node: int, time: int, rng: Random, area: Area | None, here: Here | None) -> Context | None:
+    def draw_place(
+        self, node: int, time: int, rng: Random, area: Area | None, here: PositionOf | None
+    ) -> Context | None:
         if isinstance(self.place, Placed):
             return self.place.draw(node, time, rng, area, here)
         return None if self.place is None else parse_context(self.place)

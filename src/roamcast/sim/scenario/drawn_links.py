@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from roamcast.units import SECOND
 
-Pair = tuple[int, int]
+NodePair = tuple[int, int]
 
 
 class _DrawnLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class RandomTree(_DrawnLinks, frozen=True, kw_only=True):
     def nodes(self) -> tuple[int, ...]:
         return (self.root, *self.forwarders, *self.leaves)
 
-    def links(self, rng: Random) -> Iterator[Pair]:
+    def links(self, rng: Random) -> Iterator[NodePair]:
         placed = [self.root]
         bare: list[int] = []
         for node in rng.sample(self.forwarders, len(self.forwarders)):
@@ -47,7 +47,7 @@ class Cycle(_DrawnLinks, frozen=True, kw_only=True):
     """Links that take turns, like those of a node that walks past others: one state after the other, and again."""
 
     states: Annotated[
-        tuple[tuple[Pair, ...], ...],
+        tuple[tuple[NodePair, ...], ...],
         Meta(min_length=2, description="the links that are there in each state, [a, b] each, in both directions"),
     ]
     every: Annotated[float, Meta(ge=0.001, le=1e7, description="from one state to the next, s")]
@@ -61,7 +61,7 @@ class Cycle(_DrawnLinks, frozen=True, kw_only=True):
         ),
     ] = 0.0
 
-    def changes(self, rng: Random, end: int) -> Iterator[tuple[int, list[Pair], list[Pair]]]:
+    def changes(self, rng: Random, end: int) -> Iterator[tuple[int, list[NodePair], list[NodePair]]]:
         """The times, ns, at which links go and come, and which; the first state holds from the start.
 
         Each time is drawn from the one before: were it drawn around a multiple of `every`, changes would stay in step
@@ -69,7 +69,7 @@ class Cycle(_DrawnLinks, frozen=True, kw_only=True):
         """
         interval = self.every * SECOND
         time = 0.0
-        former: tuple[Pair, ...] = ()
+        former: tuple[NodePair, ...] = ()
         for number in itertools.count():
             if time >= end:
                 return

@@ -24,7 +24,7 @@ _CACHE, _HOLDING = "cache", "holding"
 
 
 def left(scenario: Scenario) -> float:
-    """s"""
+    """Seconds between the last possible publication and the end of the run."""
     stops = [scenario.duration if group.stop is None else group.stop for group in scenario.workload.publishers]
     return scenario.duration - min(scenario.stop / SECOND, max(stops, default=0.0))
 

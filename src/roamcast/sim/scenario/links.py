@@ -1,7 +1,7 @@
 """Scripted links: which nodes hear each other if there are no positions; written by hand, drawn or recorded."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.mobility.trace import Subset, Window, link_changes
-from roamcast.sim.scenario.drawn_links import Cycle, Pair, RandomTree
+from roamcast.sim.scenario.drawn_links import Cycle, NodePair, RandomTree
 from roamcast.sim.scenario.some_nodes import unknown_nodes
 from roamcast.units import SECOND
 
@@ -18,20 +18,20 @@ Flip = tuple[int, int, int, float | None]
 """A time in ns, the two ends, and the loss of the link, or None if the link ends."""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LinkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Links that come and go at one time."""
 
     at: Annotated[float, Meta(ge=0, description="when, s")]
-    up: Annotated[tuple[Pair, ...], Meta(description="links that come, [a, b] each, in both directions")] = ()
-    down: Annotated[tuple[Pair, ...], Meta(description="links that go")] = ()
+    up: Annotated[tuple[NodePair, ...], Meta(description="links that come, [a, b] each, in both directions")] = ()
+    down: Annotated[tuple[NodePair, ...], Meta(description="links that go")] = ()
 
 
 class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Links instead of positions."""
 
-    up: Annotated[tuple[Pair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
+    up: Annotated[tuple[NodePair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a frame is lost on a link")] = 0.0
-    change: Annotated[tuple[Change, ...], Meta(description="links that come and go, in the order of time")] = ()
+    change: Annotated[tuple[LinkChange, ...], Meta(description="links that come and go, in the order of time")] = ()
     tree: Annotated[RandomTree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
     file: Annotated[
@@ -60,7 +60,7 @@ class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if self.tree is not None:
             yield from (("tree", rule) for rule in _tree_problems(self.tree, nodes))
 
-    def _pairs(self) -> Iterator[tuple[str, tuple[Pair, ...]]]:
+    def _pairs(self) -> Iterator[tuple[str, tuple[NodePair, ...]]]:
         yield "up", self.up
         for number, change in enumerate(self.change):
             yield f"change[{number}].up", change.up
@@ -86,21 +86,19 @@ class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def _scripted(self, seed: int) -> Iterator[Flip]:
         drawn = [] if self.tree is None else self.tree.links(Random(f"{seed}/links/tree"))
-        for a, b in (*self.up, *drawn):
-            yield from _both_ways(0, a, b, self.loss)
+        yield from self._changed(0, (), (*self.up, *drawn))
         for change in self.change:
-            at = round(change.at * SECOND)
-            for a, b in change.down:
-                yield from _both_ways(at, a, b, None)
-            for a, b in change.up:
-                yield from _both_ways(at, a, b, self.loss)
+            yield from self._changed(round(change.at * SECOND), change.down, change.up)
 
     def _taking_turns(self, cycle: Cycle, number: int, seed: int, end: int) -> Iterator[Flip]:
         for at, down, up in cycle.changes(Random(f"{seed}/links/cycle/{number}"), end):
-            for a, b in down:
-                yield from _both_ways(at, a, b, None)
-            for a, b in up:
-                yield from _both_ways(at, a, b, self.loss)
+            yield from self._changed(at, down, up)
+
+    def _changed(self, at: int, down: Iterable[NodePair], up: Iterable[NodePair]) -> Iterator[Flip]:
+        for a, b in down:
+            yield from _both_ways(at, a, b, None)
+        for a, b in up:
+            yield from _both_ways(at, a, b, self.loss)
 
 
 def _both_ways(at: int, a: int, b: int, loss: float | None) -> tuple[Flip, Flip]:

@@ -279,7 +279,7 @@ class Scenario(ScenarioTable, frozen=True, kw_only=True):
             for field, rule in self.links.problems(self.nodes):
                 yield f"links.{field}", rule
         if self.movement is not None:
-            yield "movement", 'has no meaning with radio.propagation = "links": links have no positions'
+            yield "movement", 'cannot be combined with radio.propagation = "links": links have no positions'
         if self.radio.loss:
             yield "radio.loss", "with links, the loss is a link's: links.loss"
 
@@ -331,7 +331,7 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     scenario = _with_documents(decode(raw, Scenario, source, ScenarioError, whole="the scenario"), source, folder)
     broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
     if isinstance(scenario.movement, Recorded) and scenario.movement.is_trace(folder) and scenario.away:
-        broken.append(f"{source}: away: a trace says itself when nodes are away: leave it out")
+        broken.append(f"{source}: away: the trace already says when nodes are away: leave [[away]] out")
     if broken:
         raise ScenarioError("\n".join(broken))
     parameters(scenario, source, folder)

@@ -24,7 +24,7 @@ from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
 from roamcast.sim.mobility import Area
-from roamcast.sim.scenario.contexts import GroupContexts, Here, Placed
+from roamcast.sim.scenario.contexts import GroupContexts, Placed, PositionOf
 from roamcast.sim.scenario.documents import events_of
 from roamcast.sim.scenario.draw import Drawn, choices, draw, interval_problems, values_of
 from roamcast.sim.scenario.some_nodes import unknown_nodes
@@ -337,7 +337,7 @@ def acts(
     seed: int,
     end: int,
     area: Area | None = None,
-    here: Here | None = None,
+    here: PositionOf | None = None,
     *,
     stop: int | None = None,
 ) -> Iterator[Act]:
@@ -380,7 +380,7 @@ class _Contexts(NamedTuple):
 
     seed: int
     area: Area | None
-    here: Here | None
+    here: PositionOf | None
 
     def stream(self, side: str, node: int) -> Random:
         return Random(f"{self.seed}/context/{side}/{node}")
