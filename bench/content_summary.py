@@ -100,7 +100,7 @@ def false_positives(filters: list[Filter], events: list[Event], params: SummaryP
     passed = [event for event in unwanted if summary.passes(EventDigest.of(event))]
     recombined = sum(map(rows.passes, passed))
     plain = sum(len(msgspec.msgpack.encode(filter)) for filter in filters)
-    masks = sum(1 for entry in summary.entries for _ in entry.masks())
+    masks = sum(len(entry.unpacked) for entry in summary.entries)
     shares = [count / len(unwanted) for count in (len(passed), recombined, len(passed) - recombined)]
     return (
         f"{len(filters):8,d} {plain:8,d} {params.bits:6,d} {summary.size:8,d} {masks:5d}"
@@ -121,14 +121,15 @@ def rates(rng: random.Random) -> None:
         title = "with the association" if association else "the four structures"
         print(f"summary: unwanted events that pass, of {EVENTS:,d}; k = 3, {title}")
         print(HEADER)
-        for count in (1, 3, 10, 30, 100, 300, 1000):
+        for count in (1, 3, 10, 20, 30, 100, 300, 1000):
             print(false_positives(everyone[:count], events, SummaryParams(association=association)))
         print()
-    print("the same over the bits of a vector, m")
-    print(HEADER)
-    for count in (30, 300):
-        for bits in (32, 64, 128, 256, 512, 1024, 4096):
-            print(false_positives(everyone[:count], events, SummaryParams(bits=bits)))
+    for association, counts in ((False, (30, 300)), (True, (100,))):
+        print(f"the same over the bits of a vector, m{', with the association' if association else ''}")
+        print(HEADER)
+        for count in counts:
+            for bits in (32, 64, 128, 256, 512, 1024, 4096):
+                print(false_positives(everyone[:count], events, SummaryParams(bits=bits, association=association)))
     print("\n30 filters, m = 256, one part switched off or on")
     print(f"{'':20} {HEADER}")
     for name, params in PARTS.items():

@@ -216,26 +216,32 @@ READINGS_HEAD: Final = """\
 Made by `python docs/ledger/make.py` from the results of `roamcast papers NAME --readings` in this folder;
 [papers.md](../papers.md#readings-what-a-paper-may-have-meant) has the procedure, and [verdicts.md](verdicts.md) what
 was measured under the ledger's reading. ✓ and ✗ are by the means of the exploring seeds, – was not measured; a word is
-a verdict of the strict judge.
+a verdict of the strict judge. Exploring runs are previews, shorter and with fewer points: a main point may hold in
+the ledger and not in them.
 """
 
 
 def _under_readings(claim: dict[str, Any], readings: dict[str, Any] | None) -> Iterator[str]:
     """Under how many readings a main point comes out; if under none, how near it comes, and whether it could."""
-    if readings is None or claim["id"] not in readings["tried"][0]["points"]:
+    points = {one["reading"]: one["points"].get(claim["id"]) for one in readings["tried"]} if readings else {}
+    if None in points.values():  # a claim about code
         return
-    points = {one["reading"]: one["points"][claim["id"]] for one in readings["tried"]}
     met = [name for name, point in points.items() if point["met"]]
     if met:
         yield f"Readings: the main point comes out under {len(met)} of {len(points)} (by the means of a preview)."
-    else:
+        yield ""
+    elif points:
         measured = {name: point["miss"] for name, point in points.items() if point["miss"] is not None}
         nearest = min(measured, key=measured.__getitem__, default="")
         best = f"; the nearest is *{nearest}*, {points[nearest]['measured']}" if measured else ", nor was it measured"
         yield f"Readings: the main point comes out under none of {len(points)} (by the means of a preview){best}."
         yield ""
-        yield claim["possible"] or "Whether it could: no argument is known that does not rest on these runs."
-    yield ""
+    if not met and claim["possible"]:
+        yield f"Whether it can come out: {claim['possible']}"
+        yield ""
+    elif points and not met:
+        yield "Whether it can come out: no argument is known that does not rest on these runs."
+        yield ""
 
 
 def readings_page(ledgers: dict[str, dict[str, Any]]) -> str:

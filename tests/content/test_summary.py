@@ -16,12 +16,12 @@ from content.strategies import attribute_names, conjunctions, events, filters, s
 from content.test_xpath import BACH, DAVIS, EVANS, fig_2
 from roamcast.content.event import Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
-from roamcast.content.summary import hashing
+from roamcast.content.summary import association, hashing
 from roamcast.content.summary.arithmetic import MAX_EQUALITIES, MAX_RANGES, Arithmetic
 from roamcast.content.summary.bloom import MAX_BITS, VectorBuilder, contains
 from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
 from roamcast.content.summary.digest import MAX_ELEMENTS, MAX_VALUES, Affixes, EventDigest
-from roamcast.content.summary.element import Element
+from roamcast.content.summary.element import Element, ElementCondition
 from roamcast.content.summary.entry import MAX_ROWS, TypeEntry
 from roamcast.content.summary.params import DEFAULTS, MAX_BUDGET, SummaryParams
 from roamcast.content.summary.strings import Strings, Text
@@ -259,6 +259,47 @@ def test_an_association_of_several_values() -> None:
     assert summary.passes(EventDigest.of(Event.of("t", {"a": ["x", *map(str, range(4))], "b": [*range(2, 6)]})))
 
 
+def test_an_association_of_ranges_and_affixes() -> None:
+    """Evans in the fifties and Bach in the eighties do not make Bach in the fifties."""
+    filters = [
+        parse_filter('composer = "Evans" and year >= 1958 and year <= 1961'),
+        parse_filter('composer = "Bach" and year > 1980 and year < 1982'),
+        parse_filter('title ^= "Kind" and label $= "bia" and year = 1959'),
+        parse_filter('title ^= "Toccata" and label $= "non" and price < 20'),
+    ]
+    plain, associated = Summary.of(filters), Summary.of(filters, SummaryParams(association=True))
+
+    def passing(**values: Scalar) -> list[bool]:
+        digest = EventDigest.of(Event.of("t", values))
+        return [summary.passes(digest) for summary in (plain, associated)]
+
+    assert passing(composer="Evans", year=1959) == passing(composer="Bach", year=1981.5) == [True, True]
+    assert passing(composer="Bach", year=1959) == [True, False]
+    assert passing(title="Kind of Blue", label="Columbia", year=1959) == [True, True]
+    assert passing(title="Toccata", label="Columbia", year=1959) == [True, False]
+    assert passing(title="Toccata", label="Nonon", price=5) == [True, True]
+    assert passing(title="Kind of Blue", label="Nonon", price=5) == [True, False], "price has no lower bound"
+    several = EventDigest.of(Event.of("t", {"composer": "Bach", "year": [1959, 1985]}))
+    assert associated.passes(several), "numbers may satisfy two bounds together"
+    bare = EventDigest.of(Event.of("t", {"title": "Toccata", "label": "Columbia", "year": 1959}), affixes=Affixes())
+    assert associated.passes(bare), "the digest says nothing of affixes"
+
+
+finite = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(finite, min_size=3, max_size=3), st.booleans(), st.booleans())
+def test_a_number_in_a_range_is_in_one_of_its_places(numbers: list[int | float], after: bool, before: bool) -> None:
+    low, inside, high = sorted(numbers)
+    found = association.wanted(ElementCondition(range=((low, int(after)), (high, int(before)))))
+    if found is None:
+        assert max(-low, high) > 2.0**93, "only far from 0"
+        return
+    assert len(found.tokens) <= 2
+    (place,) = association.known((inside,), found.step) or (b"",)
+    assert place in found.tokens
+
+
 # Hashes, which every machine must agree on. The expected ones come from `printf ... | b2sum -l 32`.
 
 
@@ -290,6 +331,14 @@ def test_a_digest_and_a_summary_byte_by_byte() -> None:
             b"\x03\x00"
         )
     )
+
+
+def test_the_rows_of_an_association_byte_by_byte() -> None:
+    """Two elements, both looked up: one by its value, one on the grid of 4, which is wider than 3."""
+    params = SummaryParams(association=True)
+    (entry,) = Summary.of([parse_filter('a = "x" and p >= 1 and p <= 4')], params).entries
+    steps = {BY_NAME.key("a"): b"\x00", BY_NAME.key("p"): bytes([association.GRID + 2])}
+    assert entry.rows == b"\x03\x03" + b"".join(steps[key] for key in sorted(steps))
 
 
 @pytest.mark.parametrize(("bits", "hashes"), [(256, 3), (512, 4), (1024, 2)])
@@ -535,7 +584,8 @@ WHOLE = b"four"
         lambda: TypeEntry(1, (Element(1),), b"\x00"),
         lambda: TypeEntry(1, (Element(1),), b"\x01" * (MAX_ROWS + 1)),
         lambda: TypeEntry(1, (Element(1),), b"\x01\x02", b""),
-        lambda: TypeEntry(1, (Element(1),), b"\x01\x01\x01", b""),
+        lambda: TypeEntry(1, (Element(1),), b"\x01\x01", b""),
+        lambda: TypeEntry(1, (Element(1),), b"\x01\x01\x00\x01", b""),
         lambda: TypeEntry(1, (Element(1),), b"\x01", b"abc"),
         lambda: TypeEntry(1, (Element(2), Element(1))),
         lambda: TypeEntry(1, (Element(1), Element(1))),

@@ -22,7 +22,7 @@ def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: A
     """A claim of the first paper, with a check of which nothing is shown."""
     made = {"id": name, "paper": "hint", "figure": "6", "text": f"Says {name}.", "verdict": verdict, "held": 0, "of": 0}
     unseen = {"says": "", "verdict": verdict, "measured": "", "judged": False, "explains": ""}
-    return made | {"explanation": "", "reading": "", "tested": None, "checks": [unseen]} | changes
+    return made | {"explanation": "", "reading": "", "tested": None, "possible": "", "checks": [unseen]} | changes
 
 
 def test_page_and_readme_say_what_the_verdicts_say() -> None:
@@ -231,8 +231,9 @@ def test_all_papers_together() -> None:
 
 def test_a_claim_says_under_how_many_readings_it_comes_out() -> None:
     told = runpy.run_path(str(MAKE))["_under_readings"]
-    first, second = claim("H1", "holds", possible=""), claim("H2", "does not hold", possible="It can, elsewhere.")
+    first, second = claim("H1", "holds", possible=""), claim("H2", "does not hold", possible="it can, elsewhere.")
     assert [*told(first, None)] == []
+    assert [*told(second, None)] == ["Whether it can come out: it can, elsewhere.", ""]
     assert [*told(first, explored())] == [
         "Readings: the main point comes out under 1 of 2 (by the means of a preview).",
         "",
@@ -241,9 +242,11 @@ def test_a_claim_says_under_how_many_readings_it_comes_out() -> None:
         "Readings: the main point comes out under none of 2 (by the means of a preview); the nearest is "
         "*as in the ledger*, 0.3 against 0.5.",
         "",
-        "It can, elsewhere.",
+        "Whether it can come out: it can, elsewhere.",
         "",
     ]
+    unknown = "Whether it can come out: no argument is known that does not rest on these runs."
+    assert [*told(second | {"possible": ""}, explored())][2:] == [unknown, ""]
 
 
 def test_what_readings_came_to_is_taken_with_where_it_comes_from(tmp_path: Path) -> None:

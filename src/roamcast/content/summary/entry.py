@@ -8,8 +8,8 @@ The rules this file owns:
 * An entry without elements passes every event of its type. An entry with elements and without rows (the EAL is switched
   off, or there were too many rows) passes what passes one element: every conjunction has one.
 * Rows recombine: `category = "jazz" and composer = "Evans"` and `category = "classic" and composer = "Bach"` share a
-  row, which passes jazz by Bach. The *association*, an option, is a Bloom vector of the values that a conjunction's
-  equalities ask for together. A row then has a second mask, of the elements whose values it looks up.
+  row, which passes jazz by Bach. The *association*, an option, is a Bloom vector of what a conjunction asks for
+  together (`association.py`). A row then has a second mask, of the elements that it looks up, and a step for each.
 * What does not fit is widened: of more than `MAX_ELEMENTS`, those that the fewest rows name are dropped, and a row with
   nothing left passes everything; if there are more than `MAX_ROWS` rows, all rows are dropped.
 """
@@ -18,16 +18,16 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
+from roamcast.content.summary.association import Wanted, known, wanted
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
 from roamcast.content.summary.digest import MAX_ELEMENTS, DigestValues
 from roamcast.content.summary.element import PRESENT, Element, ElementBuilder, ElementCondition, ElementId
-from roamcast.content.summary.hashing import joint_hash, token
-from roamcast.content.summary.strings import Text
+from roamcast.content.summary.hashing import joint_hash
 from roamcast.errors import ContentError
 
 MAX_ROWS: Final = 256
@@ -36,7 +36,18 @@ MAX_JOINT: Final = 8
 """Elements of a row whose values are looked up together."""
 
 MAX_COMBINATIONS: Final = 16
-"""Combinations of an event's values to look up in an association for one row. With more, the row passes."""
+"""Combinations of an event's values to look up in an association for one row; with more, the row passes. And of what
+one conjunction puts into it; with more, fewer elements are looked up."""
+
+
+class Row(NamedTuple):
+    """A row of the EAL, as bits of an entry's elements."""
+
+    mask: int
+    joint: int = 0
+    """The elements that are looked up in the association."""
+    steps: bytes = b""
+    """For each of them, how: see `association.py`."""
 
 
 class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
@@ -48,7 +59,8 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
     rows: bytes = b""
     """The masks of the rows, one after the other, each in as many bytes as there are elements in bits."""
     association: bytes | None = None
-    """If it is there, each row's mask is followed by the mask of the elements whose values are looked up here."""
+    """If it is there, each row's mask is followed by the mask of the elements that are looked up here, and their steps:
+    a byte for each bit."""
 
     def __post_init__(self) -> None:
         if self.type is not None and not 0 <= self.type < 1 << 32:
@@ -59,34 +71,29 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
         if sorted(set(ids)) != ids:
             raise ContentError("the elements of a type must ascend")
         check_vector(self.association or b"", "an association")
-        stride = self._stride
-        if (len(self.rows) % stride if stride else len(self.rows)) or len(self.rows) > MAX_ROWS * stride:
-            raise ContentError(f"the rows of a type are {MAX_ROWS} masks of {stride} bytes at most")
-        for mask, joint in self.masks():
+        if len(self.unpacked) > MAX_ROWS:
+            raise ContentError(f"a type has at most {MAX_ROWS} rows")
+        for mask, joint, _ in self.unpacked:
             if not mask or mask >> len(ids) or joint & ~mask or joint.bit_count() > MAX_JOINT:
                 raise ContentError("a row names no element, one that is not there, or too many to look up")
 
-    @property
-    def _width(self) -> int:
-        return (len(self.elements) + 7) // 8
-
-    @property
-    def _stride(self) -> int:
-        return self._width * (1 if self.association is None else 2)
-
-    def masks(self) -> Iterator[tuple[int, int]]:
-        """For each row: its elements, and those whose values are looked up in the association."""
-        width, stride = self._width, self._stride
-        for start in range(0, len(self.rows), stride or 1):
-            middle = start + width
-            yield (
-                int.from_bytes(self.rows[start:middle], "little"),
-                int.from_bytes(self.rows[middle : start + stride], "little"),
-            )
-
     @functools.cached_property
-    def _masks(self) -> list[tuple[int, int]]:
-        return list(self.masks())
+    def unpacked(self) -> list[Row]:
+        """The rows, of which no more than one too many."""
+        found: list[Row] = []
+        at, width = 0, (len(self.elements) + 7) // 8
+        while at < len(self.rows) and len(found) <= MAX_ROWS:
+            middle = at + (width or len(self.rows))
+            mask, joint, steps = int.from_bytes(self.rows[at:middle], "little"), 0, b""
+            at = middle
+            if self.association is not None:
+                joint = int.from_bytes(self.rows[at : at + width], "little")
+                steps = self.rows[at + width : at + width + joint.bit_count()]
+                at += width + joint.bit_count()
+            if at > len(self.rows):
+                raise ContentError("the rows of a type are cut short")
+            found.append(Row(mask, joint, steps))
+        return found
 
     def passes(self, values: Mapping[int, DigestValues], more: bool, hashes: int) -> bool:
         """Whether an event with these values may be wanted; `more` if it may have other elements, too."""
@@ -99,20 +106,15 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
                 failing |= 1 << position
         if not self.rows:
             return failing != (1 << len(self.elements)) - 1
-        for mask, joint in self._masks:
-            if not mask & failing and self._associated(joint, values, hashes):
-                return True
-        return False
+        return any(not row.mask & failing and self._associated(row, values, hashes) for row in self.unpacked)
 
-    def _associated(self, joint: int, values: Mapping[int, DigestValues], hashes: int) -> bool:
-        if not self.association or not joint:
+    def _associated(self, row: Row, values: Mapping[int, DigestValues], hashes: int) -> bool:
+        if not self.association or not row.joint:
             return True
-        keys = [element.key for position, element in enumerate(self.elements) if joint >> position & 1]
-        found = [values.get(key, ()) for key in keys]
-        combinations = math.prod(map(len, found))
-        if not 0 < combinations <= MAX_COMBINATIONS:  # 0: one of them is unknown
+        keys = [element.key for position, element in enumerate(self.elements) if row.joint >> position & 1]
+        tokens = [known(values.get(key, ()), step) or () for key, step in zip(keys, row.steps, strict=True)]
+        if not 0 < math.prod(map(len, tokens)) <= MAX_COMBINATIONS:  # 0: one of them is unknown
             return True
-        tokens = [[token(value.whole if isinstance(value, Text) else value) for value in each] for each in found]
         return any(
             contains(self.association, joint_hash(list(zip(keys, chosen, strict=True))), hashes)
             for chosen in itertools.product(*tokens)
@@ -124,6 +126,7 @@ class ElementRow(NamedTuple):
 
     ids: tuple[ElementId, ...]
     joint: tuple[ElementId, ...] = ()
+    steps: bytes = b""
 
 
 class EntryBuilder:
@@ -141,19 +144,19 @@ class EntryBuilder:
     def add(self, conditions: Mapping[int, list[ElementCondition]]) -> None:
         """Adds a conjunction, as conditions per element. A key has several if the hashes of names collide."""
         ids: set[ElementId] = set()
-        equalities: dict[ElementId, bytes] = {}
+        asked: dict[ElementId, Wanted] = {}
         for key, kept in conditions.items():
             for condition in kept:
                 id = key, condition != PRESENT
                 ids.add(id)
                 self._element(id).add(condition)
-                if condition.equality is not None:
-                    equalities.setdefault(id, token(condition.equality))
-        joint: tuple[ElementId, ...] = ()
-        if self._association is not None and len(equalities) > 1:
-            joint = tuple(sorted(equalities)[:MAX_JOINT])
-            self._association.add(joint_hash([(id[0], equalities[id]) for id in joint]))
-        self._add_row(ElementRow(tuple(sorted(ids)), joint))
+                if self._association is not None and (found := wanted(condition)) is not None:
+                    asked.setdefault(id, found)
+        joint = _together(asked)
+        if self._association is not None:
+            for tokens in itertools.product(*(asked[id].tokens for id in joint)) if joint else ():
+                self._association.add(joint_hash([(id[0], each) for id, each in zip(joint, tokens, strict=True)]))
+        self._add_row(ElementRow(tuple(sorted(ids)), joint, bytes(asked[id].step for id in joint)))
 
     def unite(self, entry: TypeEntry) -> None:
         """Adds what another entry of this type passes."""
@@ -164,8 +167,8 @@ class EntryBuilder:
         ids = [element.id for element in entry.elements]
         for element in entry.elements:
             self._element(element.id).unite(element)
-        for mask, joint in entry.masks():
-            self._add_row(ElementRow(_chosen(ids, mask), _chosen(ids, joint)))
+        for mask, joint, steps in entry.unpacked:
+            self._add_row(ElementRow(_chosen(ids, mask), _chosen(ids, joint), steps))
         self._everything |= not ids
         if not entry.rows:
             self._rows = None
@@ -197,6 +200,17 @@ class EntryBuilder:
             self._rows.add(row)
 
 
+def _together(asked: Mapping[ElementId, Wanted]) -> tuple[ElementId, ...]:
+    """The elements of a conjunction that are looked up together; none if there are no two."""
+    joint: list[ElementId] = []
+    combinations = 1
+    for id in sorted(asked):
+        if len(joint) < MAX_JOINT and combinations * len(asked[id].tokens) <= MAX_COMBINATIONS:
+            joint.append(id)
+            combinations *= len(asked[id].tokens)
+    return tuple(joint) if len(joint) > 1 else ()
+
+
 def _chosen(ids: Sequence[ElementId], mask: int) -> tuple[ElementId, ...]:
     return tuple(id for position, id in enumerate(ids) if mask >> position & 1)
 
@@ -211,7 +225,7 @@ def _without_others(rows: set[ElementRow], ids: list[ElementId]) -> set[ElementR
     """The rows without the elements that are not in `ids`. Values are no longer looked up where one is missing."""
     kept = set(ids)
     return {
-        ElementRow(tuple(id for id in row.ids if id in kept), row.joint if kept.issuperset(row.joint) else ())
+        ElementRow(tuple(id for id in row.ids if id in kept), *(row[1:] if kept.issuperset(row.joint) else ()))
         for row in rows
     }
 
@@ -220,8 +234,10 @@ def _array(rows: set[ElementRow], ids: list[ElementId], association: bool) -> by
     """The rows as `TypeEntry.rows` has them, ascending."""
     bit = {id: 1 << position for position, id in enumerate(ids)}
     width = (len(ids) + 7) // 8
-    masks = sorted((sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint))) for row in rows)
+    packed = sorted(
+        Row(sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint)), row.steps) for row in rows
+    )
     return b"".join(
-        mask.to_bytes(width, "little") + (joint.to_bytes(width, "little") if association else b"")
-        for mask, joint in masks
+        row.mask.to_bytes(width, "little") + (row.joint.to_bytes(width, "little") + row.steps if association else b"")
+        for row in packed
     )

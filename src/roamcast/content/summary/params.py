@@ -32,7 +32,7 @@ class SummaryParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         True
     )
     use_sec: Annotated[bool, Meta(description="keep strings; without, their elements must be present")] = True
-    association: Annotated[bool, Meta(description="keep which values equalities ask for together")] = False
+    association: Annotated[bool, Meta(description="keep which values, affixes and ranges belong together")] = False
     budget: Annotated[int, Meta(ge=MIN_BUDGET, le=MAX_BUDGET, description="most bytes of a summary")] = 16384
 
     def __post_init__(self) -> None:
