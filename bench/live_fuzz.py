@@ -6,7 +6,7 @@ with the right key, whose payload is mutated in the same way; without a key ever
 so that the tables fill; beside them a good neighbour says something now and then, which must all be heard if there
 is a key.
 
-`python -m bench.live_fuzz 20000` runs fewer.
+`python -m bench.live_fuzz 20000` runs fewer, and `python -m bench.live_fuzz 3600s` as many as an hour takes.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ import random
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 from typing import Final
 
 from roamcast.live.key import NetworkKey
@@ -144,7 +144,8 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def fuzz(name: str, key: NetworkKey | None, count: int) -> None:
+async def fuzz(name: str, key: NetworkKey | None, enough: Callable[[int], float]) -> None:
+    """`enough` says which part of the work is done after so many frames."""
     rng = random.Random(SEED)
     problems: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(repr(context)))
@@ -165,9 +166,9 @@ async def fuzz(name: str, key: NetworkKey | None, count: int) -> None:
         await link.open()
         maker = Maker(rng, key)
         frames = maker.frames()
-        spent, batches, before = 0.0, -(-count // (BATCH - 1)), 0.0
-        for batch in range(batches):
-            if batch == batches // 5:  # by now the tables are as full as they get
+        spent, slowest, octets, batches, before = 0.0, 0.0, 0, 0, 0.0
+        while (part := enough(batches * (BATCH - 1))) < 1:
+            if not before and part >= 0.2:  # by now the tables are as full as they get
                 before = resident()
             for to in range(3):
                 link.unicast(10 + to, b"waiting to be answered", token=None)
@@ -176,9 +177,11 @@ async def fuzz(name: str, key: NetworkKey | None, count: int) -> None:
             try:
                 link.datagrams([(frame, ("127.0.0.1", 9)) for frame in given])
             except Exception:
-                print(f"{name}: batch {batch} of seed {SEED} raised; its frames:", *(f.hex() for f in given), sep="\n")
+                print(f"{name}: batch {batches}, seed {SEED}, raised; its frames:", *(f.hex() for f in given), sep="\n")
                 raise
-            spent += process_time() - started
+            took = process_time() - started
+            spent, slowest, octets = spent + took, max(slowest, took), octets + sum(map(len, given))
+            batches += 1
             await asyncio.sleep(0)
         grown = resident() - before
         await link.close()
@@ -187,15 +190,25 @@ async def fuzz(name: str, key: NetworkKey | None, count: int) -> None:
     assert words == batches or key is None, f"{batches - words} of {batches} good words were not heard"
     done = batches * BATCH
     print(f"{name}: {done:,d} frames, {done / spent:,.0f} a CPU second, none raised; grown by {grown:.1f} MiB")
+    longest = f"slowest call, of {BATCH} frames, {slowest * 1000:.1f} ms; {spent / octets * 1e9:.0f} ns per octet"
+    print(f"  {spent:.0f} s of CPU; {longest}")
     known = link.counters
     print(f"  neighbours {len(link.neighbours)}; " + ", ".join(f"{name} {known[name]:,d}" for name in sorted(known)))
 
 
-def run(count: int = COUNT) -> None:
+def run(limit: str = str(COUNT)) -> None:
+    """A number of frames, or seconds such as "3600s"; half of the seconds with a key, half without."""
     print("live link: mutated frames into the handler of datagrams")
-    asyncio.run(fuzz("sealed", NetworkKey(bytes(range(32))), count))
-    asyncio.run(fuzz("without a key", None, count))
+    for name, key in (("sealed", NetworkKey(bytes(range(32)))), ("without a key", None)):
+        started = monotonic()
+
+        def enough(done: int, started: float = started) -> float:
+            if limit.endswith("s"):
+                return (monotonic() - started) / (float(limit[:-1]) / 2)
+            return done / int(limit)
+
+        asyncio.run(fuzz(name, key, enough))
 
 
 if __name__ == "__main__":
-    run(*map(int, sys.argv[1:2]))
+    run(*sys.argv[1:2])

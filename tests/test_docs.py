@@ -35,7 +35,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
-MADE = ("docs/ledger/verdicts.md", "docs/measures/table.md", "studies/map/tables.md")
+MADE = ("docs/ledger/verdicts.md", "docs/ledger/readings.md", "docs/measures/table.md", "studies/map/tables.md")
 """Pages that a command makes from data: linked to, not read through."""
 
 

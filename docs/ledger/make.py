@@ -1,7 +1,8 @@
-"""Makes verdicts.md, verdicts.svg, and README's verdicts, from the verdicts in this folder.
+"""Makes verdicts.md, readings.md, verdicts.svg, and README's verdicts, from the results in this folder.
 
-    python docs/ledger/make.py                         from the verdicts as they are
+    python docs/ledger/make.py                         from the results as they are
     python docs/ledger/make.py out/hint out/coman      from measured papers, whose verdicts are written here first
+    python docs/ledger/make.py out/hint-readings       from explored readings, in the same way
 
 README says of each paper which claims hold between `<!-- PAPER -->` and `<!-- /PAPER -->`, and of all together between
 `<!-- all -->` and `<!-- /all -->`; the rest is written by hand. Explanations are those of claims.toml, filled with what
@@ -22,11 +23,15 @@ import pyarrow.parquet as pq
 
 from roamcast.papers import CLAIMS, PAPERS
 from roamcast.papers.claims import Check, Claim, load_claims
+from roamcast.papers.readings import load_readings
 from roamcast.papers.verdict import OTHER_READING, Verdict, filled, main_point, main_points
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = HERE / "verdicts.md"
 PICTURE: Final = HERE / "verdicts.svg"
+READINGS: Final = HERE / "readings.md"
+BEFORE: Final = HERE / "before.json"
+"""By claim: its main point and its strict verdict before COMAN was compared with MAODV as its drafts have it."""
 README: Final = HERE.parents[1] / "README.md"
 WORDS: Final = {
     "holds": ("holds", "hold"),
@@ -46,7 +51,10 @@ without the supposed cause of a miss.
 
 
 def take(out: Path) -> None:
-    """The verdicts of a measured campaign, paper by paper, and where they come from."""
+    """The verdicts of a measured campaign, paper by paper, and where they come from; or what readings came to."""
+    if (out / "readings.json").exists():
+        take_readings(out)
+        return
     campaign = json.loads((out / "campaign.json").read_bytes())
     claims = json.loads((out / "claims.json").read_bytes())
     runs = pq.read_table(out / "runs.parquet", columns=["run", "experiment", "variant", "axes", "seed"]).to_pylist()
@@ -60,8 +68,31 @@ def take(out: Path) -> None:
             "runs": len({run["run"] for run in mine}),
             "seeds": [min(seeds.values()), max(seeds.values())],
         }
-        kept = about | {"claims": [claim for claim in claims if claim["paper"] == paper]}
-        (HERE / f"{paper}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        _keep(paper, about | {"claims": [claim for claim in claims if claim["paper"] == paper]})
+
+
+def take_readings(out: Path) -> None:
+    """What the readings of a paper came to; of the confirmed ones, the main points."""
+    found = json.loads((out / "readings.json").read_bytes())
+    stages = [out / name for name in ("alone", "together", "confirming") if (out / name / "runs.parquet").exists()]
+    campaigns = [json.loads((stage / "campaign.json").read_bytes()) for stage in stages]
+    runs = {
+        run for stage in stages for run in pq.read_table(stage / "runs.parquet", columns=["run"])["run"].to_pylist()
+    }
+    found["confirmed"] = {
+        name: {one["id"]: _main_alone(one) for one in verdicts} for name, verdicts in found["confirmed"].items()
+    }
+    about = {"command": _public(campaigns[0]["command"]), "date": campaigns[-1]["date"], "runs": len(runs)}
+    _keep(f"{found['paper']}-readings", about | found)
+
+
+def _main_alone(verdict: dict[str, Any]) -> dict[str, str]:
+    measured = next((check["measured"] for check in verdict["checks"] if check["main"]), "")
+    return {"main": verdict["main"], "verdict": verdict["verdict"], "measured": measured}
+
+
+def _keep(name: str, found: dict[str, Any]) -> None:
+    (HERE / f"{name}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _public(command: str) -> str:
@@ -74,17 +105,22 @@ def _public(command: str) -> str:
 
 
 def read() -> dict[str, dict[str, Any]]:
+    """The ledger of each paper, with what its readings came to, if they were explored."""
     found = {paper: json.loads(file.read_bytes()) for paper in PAPERS if (file := HERE / f"{paper}.json").is_file()}
     templates = {claim.id: claim for claim in load_claims(CLAIMS)}
-    for ledger in found.values():
+    for paper, ledger in found.items():
+        if (explored := HERE / f"{paper}-readings.json").is_file():
+            ledger["readings"] = json.loads(explored.read_bytes())
         for claim in ledger["claims"]:
             if claim["id"] in templates:
-                claim["explanation"] = _explanation(templates[claim["id"]], claim["checks"])
+                template = templates[claim["id"]]
+                claim["possible"] = _filled(template.possible, template, claim["checks"])
+                claim["explanation"] = _filled(template.explanation, template, claim["checks"])
     return found
 
 
-def _explanation(template: Claim, checks: list[dict[str, Any]]) -> str:
-    """The explanation with the numbers of these verdicts. A check that was not measured may be missing among them."""
+def _filled(text: str, template: Claim, checks: list[dict[str, Any]]) -> str:
+    """An explanation with the numbers of these verdicts. A check that was not measured may be missing among them."""
 
     def measured(check: Check) -> str:
         same = [
@@ -96,7 +132,7 @@ def _explanation(template: Claim, checks: list[dict[str, Any]]) -> str:
         ]
         return same[0] if same else ""
 
-    return filled(template.explanation, {number: measured(check) for number, check in enumerate(template.checks, 1)})
+    return filled(text, {number: measured(check) for number, check in enumerate(template.checks, 1)})
 
 
 def _claims(ledger: dict[str, Any]) -> list[Verdict]:
@@ -133,6 +169,7 @@ def page(ledgers: dict[str, dict[str, Any]]) -> str:
         lines += [f"{main_points(_claims(ledger))}. To the letter: {in_short(ledger['claims'])}.", ""]
         for claim in ledger["claims"]:
             lines += _claim(claim)
+            lines += _under_readings(claim, ledger.get("readings"))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -143,10 +180,11 @@ def _claim(claim: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield claim["text"]
     yield ""
-    if not claim["checks"]:
+    if claim["reading"]:
         yield claim["reading"]
         yield ""
-    shown = [check for check in claim["checks"] if check["judged"] or check["explains"]]
+    corrected = [check for check in claim["checks"] if "before the correction" in check["says"]]
+    shown = [check for check in claim["checks"] if check["judged"] or check["explains"] or check in corrected]
     if shown:
         yield "| check | measured | verdict |"
         yield "|---|---|---|"
@@ -163,9 +201,152 @@ def _row(check: dict[str, Any]) -> str:
     if check["judged"]:
         missed = f"; misses by {check['misses']}" if check["misses"] else ""
         verdict = f"{check['verdict']}{missed}"
-    else:
+    elif check["explains"]:
         says, verdict = f"→ {says}", check["explains"]
+    else:
+        verdict = f"not judged: {check['verdict']}"
     return "| " + " | ".join(text.replace("|", "\\|") for text in (says, check["measured"], verdict)) + " |"
+
+
+# --- Readings -------------------------------------------------------------------------------------------------------
+
+READINGS_HEAD: Final = """\
+# Readings: what the papers may have meant, and which of their main points come out
+
+Made by `python docs/ledger/make.py` from the results of `roamcast papers NAME --readings` in this folder;
+[papers.md](../papers.md#readings-what-a-paper-may-have-meant) has the procedure, and [verdicts.md](verdicts.md) what
+was measured under the ledger's reading. ✓ and ✗ are by the means of the exploring seeds, – was not measured; a word is
+a verdict of the strict judge.
+"""
+
+
+def _under_readings(claim: dict[str, Any], readings: dict[str, Any] | None) -> Iterator[str]:
+    """Under how many readings a main point comes out; if under none, how near it comes, and whether it could."""
+    if readings is None or claim["id"] not in readings["tried"][0]["points"]:
+        return
+    points = {one["reading"]: one["points"][claim["id"]] for one in readings["tried"]}
+    met = [name for name, point in points.items() if point["met"]]
+    if met:
+        yield f"Readings: the main point comes out under {len(met)} of {len(points)} (by the means of a preview)."
+    else:
+        measured = {name: point["miss"] for name, point in points.items() if point["miss"] is not None}
+        nearest = min(measured, key=measured.__getitem__, default="")
+        best = f"; the nearest is *{nearest}*, {points[nearest]['measured']}" if measured else ", nor was it measured"
+        yield f"Readings: the main point comes out under none of {len(points)} (by the means of a preview){best}."
+        yield ""
+        yield claim["possible"] or "Whether it could: no argument is known that does not rest on these runs."
+    yield ""
+
+
+def readings_page(ledgers: dict[str, dict[str, Any]]) -> str:
+    lines = [READINGS_HEAD, *_together(ledgers), *_before_and_now(ledgers)]
+    for paper, ledger in ledgers.items():
+        lines += [f"## {paper}", ""]
+        lines += _explored(ledger["readings"]) if "readings" in ledger else ["Not explored.", ""]
+        lines += [
+            f"- *{one.name}* ({one.kind}). {one.text}{one.why and ' Plausible all the same: '}{one.why}"
+            for one in load_readings(paper).settings
+        ] + [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _together(ledgers: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """How many main points come out with one reading per paper."""
+    explored = {paper: ledger["readings"] for paper, ledger in ledgers.items() if "readings" in ledger}
+    for key, words in (("open", "With open settings only"), ("departure", "With departures too")):
+        met = points = confirmed = asked = 0
+        for found in explored.values():
+            best = found["best"][key]
+            points += len(found["tried"][0]["points"])
+            met += next(one["met"] for one in found["tried"] if one["reading"] == best)
+            verdicts = found["confirmed"].get(best, {}).values()
+            asked += len(verdicts)
+            confirmed += sum(one["main"] == "holds" for one in verdicts)
+        yield f"- {words}, the best reading of each paper meets {met} of {points} main points by the means of the"
+        yield f"  exploring seeds; of the {asked} that were judged on fresh seeds {confirmed} hold."
+    left = [paper for paper in ledgers if paper not in explored]
+    yield f"- Not explored: {', '.join(left) or 'none'}."
+    yield ""
+
+
+def _before_and_now(ledgers: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """All claims in one table."""
+    before = json.loads(BEFORE.read_bytes())
+    yield "## All claims, before and now"
+    yield ""
+    yield "*Before* is before COMAN was compared with MAODV as its drafts have it, and before readings were tried. What"
+    yield "changed is in bold. The last columns are about main points: how many readings meet them, and the verdicts on"
+    yield "fresh seeds under the paper's best reading."
+    yield ""
+    yield _cells(
+        "claim", "main point before", "now", "to the letter before", "now", "met by", "best open", "best of all"
+    )
+    yield "|---" * 8 + "|"
+    for ledger in ledgers.values():
+        readings = ledger.get("readings")
+        for claim in (one for one in ledger["claims"] if one["checks"]):
+            was, now = before[claim["id"]], [main_point(msgspec.convert(claim, Verdict)), claim["verdict"]]
+            shown = [now[0] if was["main"] == now[0] else f"**{now[0]}**"]
+            shown += [was["verdict"], now[1] if was["verdict"] == now[1] else f"**{now[1]}**"]
+            yield _cells(claim["id"], was["main"], *shown, *_best(claim["id"], readings))
+    yield ""
+
+
+def _best(claim: str, readings: dict[str, Any] | None) -> list[str]:
+    if readings is None:
+        return ["not explored", "", ""]
+    met = sum(one["points"][claim]["met"] for one in readings["tried"])
+    confirmed = [readings["confirmed"].get(readings["best"][key]) for key in ("open", "departure")]
+    return [
+        f"{met} of {len(readings['tried'])}",
+        *(one[claim]["main"] if one else "not confirmed" for one in confirmed),
+    ]
+
+
+def _cells(*texts: object) -> str:
+    return "| " + " | ".join(str(text).replace("|", "\\|") for text in texts) + " |"
+
+
+UNFINISHED: Final = {
+    "alone": "Readings of several settings were not tried, and none was confirmed.",
+    "together": "None was confirmed on fresh seeds.",
+    "confirming": "",
+}
+
+
+def _explored(found: dict[str, Any]) -> Iterator[str]:
+    """The readings of a paper, the best first; the choice, its confirmation, and *leave one claim out*."""
+    claims = list(found["tried"][0]["points"])
+    spread = ", ".join(f"{count} meet {met}" for met, count in found["distribution"].items())
+    seeds = {name: f"{some[0]} to {some[-1]}" for name, some in found["seeds"].items()}
+    yield f"`{found['command']}`: {found['runs']:,} runs, exploring seeds {seeds['exploring']}; {found['date']}."
+    tried = f"{len(found['tried'])} readings, of {len(claims)} main points: {spread}."
+    yield f"{tried} {UNFINISHED[found['stage']]}".strip()
+    yield ""
+    yield _cells("reading", "kind", "met", "misses", *claims)
+    yield "|---" * (4 + len(claims)) + "|"
+    for one in found["tried"]:
+        marks = [_mark(point) for point in one["points"].values()]
+        yield _cells(one["reading"], "open" if one["open"] else "departure", one["met"], f"{one['misses']:.2f}", *marks)
+    for key, words in (("left_out_open", "open settings only"), ("left_out", "all settings")):
+        left = [found[key][claim]["met"] for claim in claims]
+        yield _cells(f"chosen without the claim, {words}", "", sum(left), "", *("✓" if met else "✗" for met in left))
+    for name, verdicts in found["confirmed"].items():
+        mains = [verdicts[claim]["main"] for claim in claims]
+        yield _cells(f"confirmed on fresh seeds: {name}", "", mains.count("holds"), "", *mains)
+    yield ""
+    best = found["best"]
+    yield f"Best with open settings only: *{best['open']}*; with departures: *{best['departure']}*."
+    if found["same"]:
+        yield f"Every number as under another reading: {', '.join(found['same'])}."
+    yield ""
+
+
+def _mark(point: dict[str, Any]) -> str:
+    return "–" if point["miss"] is None else "✓" if point["met"] else "✗"
+
+
+# --- README ---------------------------------------------------------------------------------------------------------
 
 
 def readme(written: str, ledgers: dict[str, dict[str, Any]]) -> str:
@@ -247,6 +428,7 @@ def main(arguments: list[str]) -> None:
         take(Path(out))
     ledgers = read()
     PAGE.write_text(page(ledgers), encoding="utf-8")
+    READINGS.write_text(readings_page(ledgers), encoding="utf-8")
     PICTURE.write_text(picture(ledgers), encoding="utf-8")
     README.write_text(readme(README.read_text(encoding="utf-8"), ledgers), encoding="utf-8")
 

@@ -22,13 +22,15 @@ def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: A
     """A claim of the first paper, with a check of which nothing is shown."""
     made = {"id": name, "paper": "hint", "figure": "6", "text": f"Says {name}.", "verdict": verdict, "held": 0, "of": 0}
     unseen = {"says": "", "verdict": verdict, "measured": "", "judged": False, "explains": ""}
-    return made | {"explanation": "", "tested": None, "checks": [unseen]} | changes
+    return made | {"explanation": "", "reading": "", "tested": None, "checks": [unseen]} | changes
 
 
 def test_page_and_readme_say_what_the_verdicts_say() -> None:
     made = runpy.run_path(str(MAKE))
     ledgers = made["read"]()
     assert MAKE.with_name("verdicts.md").read_text(encoding="utf-8") == made["page"](ledgers), "run docs/ledger/make.py"
+    tried = MAKE.with_name("readings.md").read_text(encoding="utf-8")
+    assert tried == made["readings_page"](ledgers), "run docs/ledger/make.py"
     written = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert made["readme"](written, ledgers) == written, "run python docs/ledger/make.py"
     drawn = MAKE.with_name("verdicts.svg").read_text(encoding="utf-8")
@@ -97,12 +99,14 @@ def test_a_claim_as_a_table() -> None:
     check |= {"main": True, "misses": "0.1", "explains": ""}
     cause = check | {"says": "without load", "judged": False, "main": False, "explains": "explained by load"}
     beside = cause | {"says": "elsewhere", "explains": ""}
+    old = beside | {"says": "below 1: before the correction", "verdict": "holds"}
     one = claim(
         "H1",
         "does not hold",
         of=1,
         main="does not hold",
-        checks=[check, cause, beside],
+        checks=[check, cause, beside, old],
+        reading="Of all nodes.",
         explanation="Load.",
         tested=True,
     )
@@ -124,10 +128,13 @@ def test_a_claim_as_a_table() -> None:
         "",
         "Says H1.",
         "",
+        "Of all nodes.",
+        "",
         "| check | measured | verdict |",
         "|---|---|---|",
         "| **less than half** | 0.6 \\| 0.1 | does not hold; misses by 0.1 |",
         "| → without load | 0.6 \\| 0.1 | explained by load |",
+        "| below 1: before the correction | 0.6 \\| 0.1 | not judged: holds |",
         "",
         "Load.",
     ]
@@ -150,4 +157,112 @@ def test_verdicts_are_taken_with_where_they_come_from(tmp_path: Path) -> None:
         "runs": 2,
         "seeds": [1, 2],
         "claims": [claim("H1", "holds")],
+    }
+
+
+# --- Readings -------------------------------------------------------------------------------------------------------
+
+
+def point(met: bool, miss: float | None, measured: str = "") -> dict[str, Any]:
+    return {"met": met, "miss": miss, "measured": measured, "standardised": miss or 0.0}
+
+
+def explored(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # fields of what was explored
+    """Two readings of two claims; H1 comes out under one of them, H2 under none."""
+    ledgers = {"H1": point(True, 0.0, "1"), "H2": point(False, 0.2, "0.3 against 0.5")}
+    far = {"H1": point(False, 0.5, "0.5"), "H2": point(False, None)}
+    return {
+        "command": "roamcast papers hint --readings",
+        "date": "today",
+        "runs": 1234,
+        "stage": "confirming",
+        "seeds": {"exploring": [101, 102], "confirming": [1001, 1002]},
+        "tried": [
+            {"reading": "as in the ledger", "open": True, "met": 1, "misses": 1.0, "points": ledgers},
+            {"reading": "far", "open": False, "met": 0, "misses": 2.0, "points": far},
+        ],
+        "same": {"near": "as in the ledger"},
+        "distribution": {"0": 1, "1": 1},
+        "left_out": {"H1": {"reading": "far", "met": False}, "H2": {"reading": "far", "met": False}},
+        "left_out_open": {name: {"reading": "as in the ledger", "met": name == "H1"} for name in ("H1", "H2")},
+        "best": {"open": "as in the ledger", "departure": "as in the ledger"},
+        "confirmed": {
+            "as in the ledger": {
+                "H1": {"main": "holds", "verdict": "holds", "measured": "1"},
+                "H2": {"main": "does not hold", "verdict": "does not hold", "measured": "0.3"},
+            }
+        },
+    } | changes
+
+
+def test_readings_as_a_table() -> None:
+    lines = [*runpy.run_path(str(MAKE))["_explored"](explored())]
+    assert lines == [
+        "`roamcast papers hint --readings`: 1,234 runs, exploring seeds 101 to 102; today.",
+        "2 readings, of 2 main points: 1 meet 0, 1 meet 1.",
+        "",
+        "| reading | kind | met | misses | H1 | H2 |",
+        "|---|---|---|---|---|---|",
+        "| as in the ledger | open | 1 | 1.00 | ✓ | ✗ |",
+        "| far | departure | 0 | 2.00 | ✗ | – |",
+        "| chosen without the claim, open settings only |  | 1 |  | ✓ | ✗ |",
+        "| chosen without the claim, all settings |  | 0 |  | ✗ | ✗ |",
+        "| confirmed on fresh seeds: as in the ledger |  | 1 |  | holds | does not hold |",
+        "",
+        "Best with open settings only: *as in the ledger*; with departures: *as in the ledger*.",
+        "Every number as under another reading: near.",
+        "",
+    ]
+    unconfirmed = [*runpy.run_path(str(MAKE))["_explored"](explored(stage="together", confirmed={}))]
+    assert unconfirmed[1].endswith("1 meet 1. None was confirmed on fresh seeds.")
+
+
+def test_all_papers_together() -> None:
+    papers = {"hint": {"readings": explored()}, "odmrp": {"readings": explored(confirmed={})}, "coman": {}}
+    assert [*runpy.run_path(str(MAKE))["_together"](papers)] == [
+        "- With open settings only, the best reading of each paper meets 2 of 4 main points by the means of the",
+        "  exploring seeds; of the 2 that were judged on fresh seeds 1 hold.",
+        "- With departures too, the best reading of each paper meets 2 of 4 main points by the means of the",
+        "  exploring seeds; of the 2 that were judged on fresh seeds 1 hold.",
+        "- Not explored: coman.",
+        "",
+    ]
+
+
+def test_a_claim_says_under_how_many_readings_it_comes_out() -> None:
+    told = runpy.run_path(str(MAKE))["_under_readings"]
+    first, second = claim("H1", "holds", possible=""), claim("H2", "does not hold", possible="It can, elsewhere.")
+    assert [*told(first, None)] == []
+    assert [*told(first, explored())] == [
+        "Readings: the main point comes out under 1 of 2 (by the means of a preview).",
+        "",
+    ]
+    assert [*told(second, explored())] == [
+        "Readings: the main point comes out under none of 2 (by the means of a preview); the nearest is "
+        "*as in the ledger*, 0.3 against 0.5.",
+        "",
+        "It can, elsewhere.",
+        "",
+    ]
+
+
+def test_what_readings_came_to_is_taken_with_where_it_comes_from(tmp_path: Path) -> None:
+    """A run of both stages counts once; of what was confirmed, the main points stay."""
+    check = {"says": "half", "measured": "0.6", "main": True}
+    verdict = {"id": "H1", "main": "holds", "verdict": "inconclusive", "checks": [check | {"main": False}, check]}
+    for stage, runs in (("alone", ["r", "s"]), ("confirming", ["s", "t"])):
+        (tmp_path / stage).mkdir()
+        about = {"command": "roamcast papers hint --readings --out /elsewhere", "date": f"{stage} day"}
+        (tmp_path / stage / "campaign.json").write_text(json.dumps(about))
+        pq.write_table(pa.table({"run": runs}), tmp_path / stage / "runs.parquet")
+    (tmp_path / "readings.json").write_text(json.dumps({"paper": "hint", "confirmed": {"far": [verdict]}}))
+    made = runpy.run_path(str(MAKE))
+    made["take"].__globals__["HERE"] = tmp_path
+    made["take"](tmp_path)
+    assert json.loads((tmp_path / "hint-readings.json").read_bytes()) == {
+        "command": "roamcast papers hint --readings",
+        "date": "confirming day",
+        "runs": 3,
+        "paper": "hint",
+        "confirmed": {"far": {"H1": {"main": "holds", "verdict": "inconclusive", "measured": "0.6"}}},
     }

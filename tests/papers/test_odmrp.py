@@ -4,12 +4,14 @@ import json
 
 import pytest
 
+from analysis.runs import by_hand, nothing, values_of
+from papers.known import load_checked
 from roamcast import papers
-from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
+from roamcast.papers.routes import longer_route
 
 UNJUDGED = ("odmrp-moving", "odmrp-switches", "odmrp-switches-moving")
 CPU = 0.08
@@ -18,7 +20,7 @@ CPU = 0.08
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Experiment]:
-    return {one.name: one for one in papers.load(["odmrp"])}
+    return load_checked("odmrp")
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +35,6 @@ def test_figures_6_to_12_are_there(experiments: dict[str, Experiment]) -> None:
     assert {one.spec.paper for one in experiments.values()} == {"odmrp"}
     judging = [one for name, one in experiments.items() if name not in UNJUDGED]
     assert {tuple(one.seeds()) for one in judging} == {tuple(range(1, 21))}
-
-
-def test_every_measure_exists(experiments: dict[str, Experiment]) -> None:
-    check_measures(list(experiments.values()), CATALOGUE)
 
 
 def test_three_of_five_receivers_match_and_a_hundred_messages_are_sent(full: Plan) -> None:
@@ -63,3 +61,9 @@ def test_what_is_judged_takes_a_few_minutes(experiments: dict[str, Experiment]) 
     judging = [one for name, one in experiments.items() if name not in UNJUDGED]
     assert len(plan(judging).distinct) * CPU < 300
     assert len(plan(papers.preview(["odmrp"])).distinct) * CPU < 150
+
+
+def test_the_share_of_longer_routes_worked_out_by_hand() -> None:
+    """Node 1 is reached once, over one hop; node 2 over two hops, and over three."""
+    assert values_of(by_hand(), longer_route) == {"longer_route": pytest.approx(1 / 3)}
+    assert values_of(nothing(), longer_route) == {"longer_route": None}

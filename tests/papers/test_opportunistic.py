@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from analysis.runs import slow, values_of
+from papers.known import load_checked
 from roamcast import papers
-from roamcast.analysis.measures.catalogue import MeasureCatalogue
-from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.identity import canonical_hash
 from roamcast.campaign.define.plan import plan
 from roamcast.content.event import Event
@@ -37,18 +37,7 @@ READINGS = ("literal", "suspended", "suspended, long stays")
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Experiment]:
-    catalogue = MeasureCatalogue()  # of its own: measures of files stay in it
-    found = {
-        one.name: dataclasses.replace(
-            one,
-            spec=msgspec.structs.replace(
-                one.spec, measures=catalogue.names(one.spec.measures or (), one.folder, one.source)
-            ),
-        )
-        for one in papers.load(["opportunistic"])
-    }
-    check_measures(list(found.values()), catalogue)
-    return found
+    return load_checked("opportunistic")
 
 
 def scenario(one: Experiment, variant: str, **point: float) -> Scenario:

@@ -225,7 +225,7 @@ def values(**by_experiment: list[float]) -> pa.Table:
 def test_the_mean_decides_and_not_the_interval() -> None:
     """0.74 is within 0.05 of 0.7; with two seeds the strict verdict is inconclusive."""
     table = values(e_reading0=[0.6, 0.88], e_reading3=[0.8, 0.9])
-    assert main_points(Reading(), 0, [LEVEL], table, ABOUT) == {"A": MainPoint(True, 0.0)}
+    assert main_points(Reading(), 0, [LEVEL], table, ABOUT) == {"A": MainPoint(True, 0.0, "0.74 (0 to 1)")}
     assert main_points(Reading(), 3, [LEVEL], table, ABOUT)["A"].met is False
     assert main_points(Reading(), 3, [LEVEL], table, ABOUT)["A"].miss == pytest.approx(0.1)
     assert main_points(Reading(), 5, [LEVEL], table, ABOUT) == {"A": MainPoint(False, None)}

@@ -14,9 +14,10 @@ def test_what_was_added_is_no_longer_new() -> None:
 
 
 def test_the_oldest_goes_first_and_is_named() -> None:
-    window = DuplicateWindow(2)
-    evicted = {id: window.evicted for id in (1, 2, 3, 4) if window.add(id)}
-    assert evicted == {1: None, 2: None, 3: 1, 4: 2}
+    forgotten: list[int] = []
+    window = DuplicateWindow(2, forgotten.append)
+    assert [window.add(id) for id in (1, 2, 3, 4)] == [True] * 4
+    assert forgotten == [1, 2]
     assert list(window) == [3, 4]
 
 
@@ -33,10 +34,12 @@ def test_a_window_that_remembers_nothing_is_refused(capacity: int) -> None:
 
 @given(st.integers(1, 5), st.lists(st.integers(-4, 4)))
 def test_it_is_a_list_of_the_last_that_were_new(capacity: int, ids: list[int]) -> None:
-    window, model = DuplicateWindow(capacity), list[int]()
+    forgotten, model = list[int](), list[int]()
+    window = DuplicateWindow(capacity, forgotten.append)
     for id in ids:
         new = id not in model
-        pushed_out = model.pop(0) if new and len(model) == capacity else None
+        pushed_out = [model.pop(0)] if new and len(model) == capacity else []
         model += [id] if new else []
         assert (window.add(id), list(window)) == (new, model)
-        assert not new or window.evicted == pushed_out
+        assert forgotten == pushed_out
+        forgotten.clear()

@@ -88,7 +88,7 @@ def test_the_correction_is_for_all_variants_and_places() -> None:
     one: Table = {("a", 1): [0.5] * 5, ("b", 1): [0.5 + by for by in differ]}
     assert said(one).sentence.startswith("b has the highest delivery, 0.009 ± 0.007 above a")
     many = {(name, place): one[name, 1] for place in range(4) for name in "ab"}
-    assert said(many).sentence == "5 seeds do not decide which is best at every rate: b or a."
+    assert said(many).sentence == "At every rate, 5 seeds do not decide which is best: b or a."
 
 
 def test_a_companion_measure_halves_the_risk() -> None:
@@ -325,5 +325,5 @@ def test_the_winners_table_has_units_and_says_what_close_means() -> None:
     found = winners(asked(delay, DELAY, OVERHEAD), curves_of(delay_p95=delay, overhead=cost))
     assert found is not None
     assert found.head == ["Best", "Lowest delay, 95th percentile", "Lowest overhead"]
-    assert found.rows == [["a", "a, 1 s", "a, 2"]]
+    assert found.rows == [["a", "a, 1.0\N{NO-BREAK SPACE}s", "a, 2.0"]]
     assert found.caption.endswith("of those whose delay, 95th percentile is within 5 % of the lowest.")

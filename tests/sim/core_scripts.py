@@ -7,13 +7,13 @@ answers differ anywhere drift apart for good.
 from random import Random
 from typing import Any
 
-from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Settings, Upcall
+from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Core, Settings, Told, Upcall
+from roamcast.sim.known import subjects_followed
 from roamcast.units import SECOND
 
 KINDS = FIRST_HOST_KIND + 2
 FOLLOWED = FIRST_HOST_KIND
-"""A kind of which nodes are told of first copies only, with a window of so many events."""
-WINDOW = 3
+"""A kind of which nodes are told only if they do not know the subject."""
 
 
 def settings_for(rng: Random) -> Settings:
@@ -66,7 +66,8 @@ class Script:
         self.switching = self.rng.random() < 0.5
         self.off: set[int] = set()
         self.walls = self.rng.random() < 0.3
-        core.follow(FOLLOWED, WINDOW)
+        core.follow(FOLLOWED + 1, False)
+        core.follow(FOLLOWED, seed % 4 > 0)
         for node in range(settings.nodes):
             core.set_range(node, self.rng.uniform(60, 150))
             self.move(node, 0)
@@ -99,14 +100,18 @@ class Script:
         else:
             self.bulks.discard(handle)
             if to == EVERYONE and kind == FOLLOWED:
-                copies, event = rng.choice(list(Copies)), rng.randrange(6)
-                self.core.send(node, handle, to, size, kind, now + delay, urgent, copies, event)
+                told = rng.choice(list(Told))
+                self.core.send(node, handle, to, size, kind, now + delay, urgent, told, self.subject())
             else:
                 self.core.send(node, handle, to, size, kind, now + delay, urgent)
-            if rng.random() < 0.05:
-                self.core.learn(FOLLOWED, node, rng.randrange(400))  # so many that the oldest must go
+            if rng.random() < 0.2:
+                self.core.know(rng.choice([FOLLOWED, kind]), node, self.subject(), rng.random() < 0.7)
         self.held[handle] = now + delay
         self.owner[handle] = node
+
+    def subject(self) -> int:
+        """Mostly one of a few; now and then one that takes the place of another."""
+        return self.rng.randrange(1, 7) + (self.rng.random() < 0.05) * subjects_followed(self.settings.nodes)
 
     def switch(self) -> None:
         """Somebody goes off or comes back; now and then also who is off already, or on."""

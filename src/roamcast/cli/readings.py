@@ -42,9 +42,9 @@ def explore_papers(
         folder = f"{name}-readings" + ("-quick" if quick else "")
         out = options.out if options.out and len(names) == 1 else (options.out or Path("out")) / folder
         stages = _Stages(options, out, ["papers", name, "--readings", *(["--quick"] if quick else [])])
-        found = explore(campaigns, stages.run)
+        for found in explore(campaigns, stages.run):  # kept after each stage: the last one takes longest
+            (out / FILE).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         succeeded = succeeded and not stages.failed
-        (out / FILE).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         if as_json:
             click.echo(json.dumps(found, ensure_ascii=False))
         else:
@@ -133,4 +133,5 @@ def _under_none(tried: Sequence[dict[str, Any]], claim: str) -> str:
     if not misses:
         return f"{claim} was measured under no reading"
     nearest = min(misses, key=misses.__getitem__)
-    return f"{claim} under no reading; misses by {misses[nearest]:.3g} under {nearest!r}"
+    at = points[nearest]["measured"]
+    return f"{claim} under no reading; misses by {misses[nearest]:.3g} under {nearest!r}: {at}"

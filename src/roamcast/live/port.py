@@ -224,8 +224,11 @@ class LivePort:
     def authentic(self, event: Event) -> bool:
         return self._host.admission.is_authentic(event)
 
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        """Ignored: the broker gets every copy."""
+    def withhold(self, kind: type[Message], note: str | None = None, once: bool = False) -> None:
+        """Ignored: the broker gets every message."""
+
+    def know(self, kind: type[Message], subject: Hashable, known: bool = True) -> None:
+        """Ignored, too."""
 
     def overheard(self, neighbour: Node) -> Time | None:
         return None  # the link receives only nodes' own frames

@@ -118,6 +118,8 @@ class Claim(TomlTable, frozen=True, kw_only=True):
     tested: bool = False
     """Whether the supposed cause was removed and the claim measured again. If not, the explanation is a guess, except
     for what checks with a `cause` show."""
+    possible: str = ""
+    """Of a main point that comes out under no reading: whether it could at all, and why. Filled as the explanation."""
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
 
@@ -190,7 +192,7 @@ def _problems(claim: Claim) -> Iterator[str]:
         yield "it has more than one main point"
     if claim.tested and not claim.explanation:
         yield "there is no explanation that could have been tested"
-    for number in map(int, re.findall(r"\{(\d+)\}", claim.explanation)):
+    for number in map(int, re.findall(r"\{(\d+)\}", claim.explanation + claim.possible)):
         if not 1 <= number <= len(claim.checks):
             yield f"the explanation has {{{number}}}, and the claim {len(claim.checks)} checks"
     if claim.checks and not any(check.judged for check in claim.checks):

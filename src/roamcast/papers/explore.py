@@ -4,7 +4,7 @@ Exploring is a preview of what the main points need, with the exploring seeds; c
 checks need, at full duration and points, with seeds that nothing was chosen by.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.papers.claims import Claim
-from roamcast.papers.judge import judge, places_of
+from roamcast.papers.judge import judge, places_of, told
 from roamcast.papers.ranking import (
     MOST,
     MainPoint,
@@ -144,10 +144,11 @@ class TriedReading(NamedTuple):
     numbers: list[tuple[object, ...]]
 
 
-def explore(campaigns: Campaigns, run: RunStage) -> dict[str, Any]:
-    """Tries readings one at a time and together, chooses, and confirms: the content of `readings.json`."""
+def explore(campaigns: Campaigns, run: RunStage) -> Iterator[dict[str, Any]]:
+    """Tries readings one at a time and together, chooses, and confirms: the content of `readings.json` after each."""
     settings = campaigns.readings.settings
     tried = _tried(campaigns, alone(settings), 0, run, "alone")
+    yield _found(campaigns, tried)
     first = {one.reading.name: one.points for one in tried}
     several: dict[str, Reading] = {}
     for some in ([setting for setting in settings if setting.kind == "open"], settings):
@@ -155,9 +156,12 @@ def explore(campaigns: Campaigns, run: RunStage) -> dict[str, Any]:
         several |= {reading.name: reading for reading in together(useful)}
     if several:
         tried += _tried(campaigns, several.values(), len(tried), run, "together")
-    same = different({one.reading.name: one.numbers for one in tried})
-    others = {name: other for name, other in same.items() if name != other}
-    return _found(campaigns, {one.reading.name: one for one in tried if one.reading.name not in others}, others, run)
+        yield _found(campaigns, tried)
+    found = _found(campaigns, tried)
+    chosen = [one for one in tried if one.reading.name in found["best"].values()]
+    values, about = run(campaigns.confirming([one[:2] for one in chosen]), "confirming")
+    confirmed = {one.reading.name: verdicts(one.reading, one.number, campaigns.claims, values, about) for one in chosen}
+    yield found | {"stage": "confirming", "confirmed": msgspec.to_builtins(confirmed)}
 
 
 def _tried(
@@ -171,20 +175,16 @@ def _tried(
     ]
 
 
-def _found(
-    campaigns: Campaigns, tried: Mapping[str, TriedReading], same: Mapping[str, str], run: RunStage
-) -> dict[str, Any]:
+def _found(campaigns: Campaigns, every: Sequence[TriedReading]) -> dict[str, Any]:
+    """The choice among the readings that were tried; readings with the same numbers are one."""
+    same = different({one.reading.name: one.numbers for one in every})
+    tried = {one.reading.name: one for one in every if same[one.reading.name] == one.reading.name}
     points = {name: one.points for name, one in tried.items()}
     open_ones = {name: points[name] for name, one in tried.items() if one.reading.is_open}
     order, score, misses = ranked(points), scores(points), standardised(points)
-    best = {"open": next(name for name in order if name in open_ones), "departure": order[0]}
-    chosen = {name: tried[name] for name in dict.fromkeys(best.values())}
-    values, about = run(campaigns.confirming([one[:2] for one in chosen.values()]), "confirming")
-    confirmed = {
-        name: verdicts(one.reading, one.number, campaigns.claims, values, about) for name, one in chosen.items()
-    }
     return {
         "paper": campaigns.readings.paper,
+        "stage": "alone" if len(every) == len(campaigns.readings.settings) + 1 else "together",
         "seeds": {"exploring": campaigns.readings.exploring, "confirming": campaigns.readings.confirming},
         "tried": [
             {
@@ -193,18 +193,18 @@ def _found(
                 "met": score[name].met,
                 "misses": -score[name].misses,
                 "points": {
-                    claim: {"met": point.met, "miss": point.miss, "standardised": misses[name][claim]}
+                    claim: point._asdict() | {"standardised": misses[name][claim]}
                     for claim, point in points[name].items()
                 },
             }
             for name in order
         ],
-        "same": same,
+        "same": {name: other for name, other in same.items() if name != other},
         "distribution": distribution(points),
         "left_out": {claim: one._asdict() for claim, one in left_out(points).items()},
         "left_out_open": {claim: one._asdict() for claim, one in left_out(open_ones).items()},
-        "best": best,
-        "confirmed": msgspec.to_builtins(confirmed),
+        "best": {"open": next(name for name in order if name in open_ones), "departure": order[0]},
+        "confirmed": {},
     }
 
 
@@ -216,9 +216,13 @@ def main_points(
     found = {}
     for claim in claims_under(reading, with_main_points(claims), number):
         numbers = places_of(claim.of_measures(measured).checks[0], curves).numbers
+        if not numbers:
+            found[claim.id] = MainPoint(False, None)
+            continue
         slacks = [one.condition.mean.slack(one.found.mean) for one in numbers]
-        met = bool(numbers) and all(one.condition.mean.has(one.found.mean) for one in numbers)
-        found[claim.id] = MainPoint(met, max(0.0, -min(slacks)) if slacks else None)
+        met = all(one.condition.mean.has(one.found.mean) for one in numbers)
+        tightest = numbers[slacks.index(min(slacks))]
+        found[claim.id] = MainPoint(met, max(0.0, -min(slacks)), told(tightest))
     return found
 
 

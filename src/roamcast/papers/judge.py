@@ -101,14 +101,19 @@ def _result(check: Check, places: CheckedPlaces, p_values: Sequence[float], leve
     slacks = [one.condition.mean.slack(one.found.mean) for one in numbers]
     tightest = min(range(len(numbers)), key=lambda index: (RANK[outcomes[index]], slacks[index]))
     number, outcome, missed = numbers[tightest], outcomes[tightest], -slacks[tightest]
-    text = number.shown(number.found.interval(level))
-    text = f"{number.place}: {text}" if number.place else text
+    text = told(number, level)
     if len(numbers) > 1:
         text = f"at {outcomes.count(CheckOutcome.HOLDS)} of {len(numbers)} places, the tightest {text}"
     if missing:
         text += f" ({len(missing)} more not measured: {missing[0]})"
     misses = _distance(missed, number.unit) if missed > 0 and outcome is not CheckOutcome.HOLDS else ""
     return _told(check, outcome, text, main, misses)
+
+
+def told(number: CheckedNumber, level: float = LEVEL) -> str:
+    """What was measured at one place."""
+    text = number.shown(number.found.interval(level))
+    return f"{number.place}: {text}" if number.place else text
 
 
 def _told(check: Check, outcome: CheckOutcome, measured: str, main: bool, misses: str) -> CheckResult:

@@ -29,6 +29,8 @@ class MainPoint(NamedTuple):
     met: bool
     miss: float | None
     """How far the mean is beyond the condition, 0 if it is not; None: not measured."""
+    measured: str = ""
+    """What was measured where the mean is farthest beyond the condition, or nearest to it."""
 
 
 Tried = Mapping[str, Mapping[str, MainPoint]]

@@ -111,13 +111,17 @@ class Port(Protocol):
         """Whether an event that the broker has put together, such as from pieces, is its author's, with its payload or
         with the root that stands for it. Events that come whole in messages have been checked by the host."""
 
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        """Allows the host to withhold further copies of an event from the broker, and to count them as `note` itself.
+    def withhold(self, kind: type[Message], note: str | None = None, once: bool = False) -> None:
+        """Allows the host to withhold broadcasts of this kind about subjects that the broker knows, and to count each
+        as `note` itself.
 
-        For a broker that remembers its `window` latest events and only counts a broadcast of this kind if it has
-        published or received its event before. Called when the broker is made. A host may ignore it, as devices do: the
-        broker then counts the copies it gets.
+        What a broadcast is about, `Message.subject` says; what the broker knows, `know`. With `once` it also knows the
+        subject of each such broadcast that it has received. Called when the broker is made and knows nothing. A host
+        may ignore it, as devices do: with what could have been withheld, the broker itself does no more than count it.
         """
+
+    def know(self, kind: type[Message], subject: Hashable, known: bool = True) -> None:
+        """Tells what the broker knows, or has forgotten, of a kind of which messages may be withheld."""
 
     def overheard(self, neighbour: Node) -> Time | None:
         """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.

@@ -45,6 +45,8 @@ class CounterBroker(FloodingBroker):
     def __init__(self, node: Node, params: Counter, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         self._waiting: dict[EventId, _Waiting] = {}
+        if type(self).receive is CounterBroker.receive:
+            port.withhold(Data, "duplicate")
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         if not isinstance(message, Data):
@@ -64,12 +66,14 @@ class CounterBroker(FloodingBroker):
         """Counts another copy; at the threshold this node's own is withdrawn, if it has not left."""
         waiting = self._waiting.pop(event_id, None)
         if waiting is None or waiting.leaves <= now:
+            self.port.know(Data, event_id)
             return
         if waiting.heard + 1 < self.params.copies:
             self._waiting[event_id] = waiting._replace(heard=waiting.heard + 1)
             return
         self.port.decide(event_id, "suppressed")
         self.port.withdraw(waiting.handle)
+        self.port.know(Data, event_id)
 
     def tables(self) -> dict[str, int]:
         return {**super().tables(), "waiting": len(self._waiting)}

@@ -42,9 +42,9 @@ class Flooding(Parameters, frozen=True, kw_only=True):
 class FloodingBroker(Broker[Flooding]):
     def __init__(self, node: Node, params: Flooding, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
-        self._seen = DuplicateWindow(self.params.window)
+        self._seen = DuplicateWindow(params.window, lambda event_id: port.know(Data, event_id, False))
         if type(self).receive is FloodingBroker.receive:  # what another makes of copies, only it knows
-            port.first_copies(Data, params.window, "duplicate")
+            port.withhold(Data, "duplicate", once=True)
 
     def publish(self, now: Time, publication: Publication) -> None:
         event = publication.event

@@ -26,7 +26,7 @@ class GossipBroker(FloodingBroker):
     def __init__(self, node: Node, params: Gossip, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         if type(self).receive is GossipBroker.receive:
-            port.first_copies(Data, params.window, "duplicate")
+            port.withhold(Data, "duplicate", once=True)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         if isinstance(message, Data) and message.event.id not in self._seen and self.rng.random() >= self.params.p:

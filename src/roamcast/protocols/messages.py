@@ -6,7 +6,7 @@ frame and useful in part, such as a document, is sent as a `Bulk` of small messa
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import ClassVar, Final, Literal
 
 import msgspec
@@ -50,6 +50,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
         """The event that it carries, if any: by default its field `event`."""
         event = getattr(self, "event", None)
         return event.id if isinstance(event, Event) else None
+
+    def subject(self, sender: int) -> Hashable:
+        """What a broadcast of `sender` is about, for brokers that let their host withhold it (`Port.withhold`): its
+        event, unless a class says otherwise. None: it is never withheld."""
+        return self.event_id
 
     def without(self, refused: frozenset[EventId]) -> "Message | None":
         """The message without these of its events, which a host refuses as forged; None: it is of no use without.

@@ -60,8 +60,10 @@ class RecordingPort:
     """What `attributes` returns."""
     other_traffic: dict[Node, Time] = field(default_factory=dict)
     """What `overheard` returns, by neighbour."""
-    counted: dict[type[Message], str] = field(default_factory=dict)
-    """Calls of `first_copies`: the kind and its note. Here the broker gets every copy all the same."""
+    withheld: dict[type[Message], tuple[str | None, bool]] = field(default_factory=dict)
+    """Calls of `withhold`. Here the broker gets every message all the same."""
+    known: set[tuple[type[Message], Hashable]] = field(default_factory=set)
+    """What the broker has said that it knows: kinds and subjects."""
     forged: set[EventId] = field(default_factory=set)
     """Events that `authentic` refuses."""
     _serial: int = 0
@@ -117,8 +119,12 @@ class RecordingPort:
     def authentic(self, event: Event) -> bool:
         return event.id not in self.forged
 
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        self.counted[kind] = note
+    def withhold(self, kind: type[Message], note: str | None = None, once: bool = False) -> None:
+        self.withheld[kind] = note, once
+        self.known.clear()  # a new broker has been made
+
+    def know(self, kind: type[Message], subject: Hashable, known: bool = True) -> None:
+        (self.known.add if known else self.known.discard)((kind, subject))
 
     def overheard(self, neighbour: Node) -> Time | None:
         return self.other_traffic.get(neighbour)

@@ -222,7 +222,8 @@ class _Words:
             return f"{_names(first.candidates)} tie{where}: the same {self.name} in each of {self.seeds} seeds."
         may_be = {name for one in self.best for name in one.candidates}
         candidates = [name for name in first.ranking if name in may_be]
-        begin = f"{self.seeds} seeds do not decide which is best{where}"
+        at = f"{first_upper(where.lstrip())}, " if where else ""
+        begin = f"{at}{self.seeds} seeds do not decide which is best"
         contrast = first.contrast(*candidates[:2]) if len(candidates) == 2 and len(self.best) == 1 else None
         sizes = either(candidates)
         if contrast is not None:
@@ -239,7 +240,7 @@ class _Words:
         values = _range([one.mean(name) for one in groups[name]])
         where = _where(groups[name], self.first)
         begin = f"One seed shows nothing; in it {quoted(name)} has the {self.extreme} {self.name}"
-        return _fitting(f"{begin}{where} ({values}).", f"{begin}{where}.", f"{begin}.")
+        return _fitting(f"{begin}{where}: {values}.", f"{begin}{where}.", f"{begin}.")
 
     # --- The lines
 
@@ -251,9 +252,11 @@ class _Words:
             if name != main
         ]
         open_ = _grouped((either(one.candidates), one) for one in self.best if one.variant is None)
-        parts += _not_decided(open_, self.first)
-        if parts and main is not None:
-            yield f"Best elsewhere: {'; '.join(parts)}."
+        undecided = _not_decided(open_, self.first)
+        if main is not None and (parts or undecided):
+            yield (
+                f"Best elsewhere: {'; '.join([*parts, *undecided])}." if parts else f"Which is best is {undecided[0]}."
+            )
 
     def _missing(self) -> Iterator[str]:
         names = self.first.question.variants

@@ -53,6 +53,8 @@ class Causes:
 
     causes: tuple[str, ...]
     bars: tuple[Bar, ...]
+    seeds: int = 0
+    """Over how many seeds, at most, a bar is the mean."""
 
     @property
     def ticks(self) -> list[float]:
@@ -77,7 +79,7 @@ def causes_of(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> Cau
         for variant, axis, value, group in _groups(experiment, known)
     ]
     words = [name.removeprefix(CAUSE).replace("_", " ") for name in shown]
-    return Causes((*words, *([OTHER] if len(shown) < len(found) else [])), tuple(bars))
+    return Causes((*words, *([OTHER] if len(shown) < len(found) else [])), tuple(bars), max(row.n for row in known))
 
 
 def _shares(rows: list[SummaryRow], shown: list[str], found: list[str]) -> Iterator[float]:

@@ -55,7 +55,8 @@ def _causes(experiments: list[ReportedExperiment], results: ReportData) -> Cause
     if found:
         raise RoamcastError(f"{len(found)} experiments have causes; name one with --experiment: {', '.join(found)}")
     raise RoamcastError(
-        "no causes were measured: record frames and decisions, and ask for the measures `causes` (docs/measures.md)"
+        "no causes were measured: record frames and decisions, and ask for the measures `causes` (docs/measures.md); "
+        "or roamcast report OUT --causes, whose figures are OUT/report/figures/*causes.*"
     )
 
 

@@ -58,11 +58,16 @@ def plus_minus(mean: float | None, low: float | None, high: float | None) -> str
 
 def brief(value: float) -> str:
     """Two significant digits, for sentences."""
+    return _trimmed(two_digits(value))
+
+
+def two_digits(value: float) -> str:
+    """Two significant digits, for tables: a zero at the end is one of them."""
     if 0 < abs(value) < _LEAST:
         return f"less than {_LEAST:g}"
     if not value or not math.isfinite(value):
         return number(value)
-    return _trimmed(_fixed(_rounded(value, 2), max(0, 1 - math.floor(math.log10(abs(value))))))
+    return _fixed(_rounded(value, 2), max(0, 1 - math.floor(math.log10(abs(value)))))
 
 
 def within(mean: float, low: float, high: float) -> str:

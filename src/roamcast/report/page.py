@@ -152,7 +152,13 @@ def _answer(drawn: DrawnExperiment, count: int, index: int) -> list[Markup | Non
 def _with_command(text: str) -> list[object]:
     """A line, with the command at its end as code."""
     words, colon, command = text.partition(": roamcast ")
-    return [words, ": ", tag("code", f"roamcast {command}")] if colon else [text]
+    return [words, ": ", _code(f"roamcast {command}")] if colon else [text]
+
+
+def _code(command: str) -> Markup:
+    """A command whose lines break between its words only, not after the hyphens of `--out`."""
+    first, *others = (tag("span", word) for word in command.split(" "))
+    return tag("code", first, *(join(" ", word) for word in others))
 
 
 # --- What failed, and how to do it again ----------------------------------------------------------------------------
@@ -175,7 +181,7 @@ def _again(results: ReportData) -> Markup:
         tag("h2", "Run it again"),
         None if results.failures else tag("p", f"No run failed: all {results.runs} are in the figures."),
         tag("p", "The same versions and the same command give the same numbers:"),
-        tag("pre", tag("code", campaign.command), tabindex=0),
+        tag("pre", _code(campaign.command), tabindex=0),
         tag("p", f"Made with {versions}.", class_="muted") if versions else None,
         id="again",
     )

@@ -127,11 +127,22 @@ def _markdown(head: Sequence[str], lines: Sequence[PaperRow], note: str) -> str:
     return "".join(f"| {row} |\n" for row in rows) + f"\n{starred}\n"
 
 
+def _latex_head(head: Sequence[str]) -> Iterator[str]:
+    """Names, and units on a line of their own: a column should be as wide as its numbers."""
+    names = [tex_text(one.partition(" (")[0]) for one in head]
+    units = [tex_text("".join(one.partition(" (")[1:]).strip()) for one in head]
+    yield from (" & ".join(line) + r" \\" for line in (names, units) if any(line))
+
+
 def _latex(head: Sequence[str], names: int, lines: Sequence[PaperRow], note: str) -> str:
     def shown(cell: Cell) -> str:
         mean, half = cell.texts()
         text = f"\\num{{{mean} +- {half}}}" if half else f"\\num{{{mean}}}"
-        return {BEST: f"\\textbf{{{text}}}", NOT_SEPARATED: f"{text}*"}.get(cell.standing, text) if mean else "--"
+        return (
+            {BEST: f"\\textbf{{{text}}}", NOT_SEPARATED: f"{text}\\rlap{{*}}"}.get(cell.standing, text)
+            if mean
+            else "--"
+        )
 
     body = []
     for number, line in enumerate(lines):
@@ -148,7 +159,7 @@ def _latex(head: Sequence[str], names: int, lines: Sequence[PaperRow], note: str
             "% \\sisetup{separate-uncertainty=true, reset-text-series=false, text-series-to-math=true}",
             f"\\begin{{tabular}}{{{columns}}}",
             "\\toprule",
-            " & ".join(map(tex_text, head)) + r" \\",
+            *_latex_head(head),
             "\\midrule",
             *(f"{row} \\\\" for row in body),
             "\\bottomrule",

@@ -148,6 +148,7 @@ def causes_figure(found: Causes, anchor: str, files: dict[str, str]) -> Markup:
     entries = [_legend_entry(index, name, legend_marks(index)) for index, name in enumerate(found.causes)]
     axis = next((bar.axis for bar in found.bars if bar.axis), None)
     beside = f"; beside the bars: {axis}" if axis else ""
+    runs = "in one run of each variant and point" if found.seeds == 1 else f"means over {found.seeds} seeds"
     numbers = tables.share_table(
         (*found.causes, "missed"),
         [(bar.name, (*bar.shares, sum(bar.shares))) for bar in found.bars],
@@ -156,7 +157,7 @@ def causes_figure(found: Causes, anchor: str, files: dict[str, str]) -> Markup:
     return tag(
         "figure",
         tag("h3", TITLE),
-        tag("p", f"Pairs of an event and a subscriber that it did not reach, by cause (roamcast why){beside}."),
+        tag("p", f"Pairs of an event and a subscriber that it did not reach, by cause (roamcast why), {runs}{beside}."),
         drawing(found),
         tag("ul", *entries, class_="legend"),
         _folded("Numbers", numbers),

@@ -21,9 +21,9 @@ HEIGHT: Final = 340
 LEFT, RIGHT, TOP, BOTTOM = 60, 460, 40, 280
 _ABOVE: Final = 26
 """Units left out at the top: the y axis's title is above the drawing, where it can wrap."""
-_LINE: Final = 13.0
-"""The distance between names beside the plot."""
-_WIDEST: Final = 160
+_LINE: Final = 17.0
+"""The distance between names beside the plot, at the size they have on a phone."""
+_WIDEST: Final = 180
 _LETTER: Final = 9
 """The width of a label's letter, at the size it has on a phone."""
 
@@ -72,7 +72,7 @@ def _plot(chart: Chart, scale: YScale) -> Markup:
 
 def _names_width(chart: Chart) -> int:
     """Room for the curves' names beside the plot."""
-    return min(_WIDEST, 7 * max(len(curve.name) for curve in chart.curves)) if len(chart.curves) >= MANY else 0
+    return min(_WIDEST, _LETTER * max(len(curve.name) for curve in chart.curves)) if len(chart.curves) >= MANY else 0
 
 
 def _names(chart: Chart, x: Place, y: Place) -> dict[int, Markup]:

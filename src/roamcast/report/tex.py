@@ -5,6 +5,7 @@ from typing import Final
 _TEXT: Final = {
     **{character: f"\\{character}" for character in "&%#_{}"},
     "$": r"\textdollar{}",
+    "±": r"$\pm$",
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from roamcast.report.answer import ComparedGoals, either, measure_name, quoted
 from roamcast.report.compare import CLOSE, MeasureComparison, Standing, best, compare
-from roamcast.report.numbers import ABSENT, brief, value_text
+from roamcast.report.numbers import ABSENT, two_digits, value_text
 from roamcast.report.places import listed
 from roamcast.report.titles import first_upper
 from roamcast.statistics.curves import Curves
@@ -51,7 +51,7 @@ def _cell(standing: Standing | None) -> str:
     """The leader with its mean, or those that may lead."""
     if standing is None:
         return ABSENT
-    value = f"{brief(standing.mean(standing.ranking[0]))} {standing.about.unit}".rstrip()
+    value = f"{two_digits(standing.mean(standing.ranking[0]))}\N{NO-BREAK SPACE}{standing.about.unit}".rstrip()
     return f"{_named(standing.candidates, standing.tied)}, {value}"
 
 

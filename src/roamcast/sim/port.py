@@ -71,8 +71,11 @@ class SimulatedPort:
     def authentic(self, event: Event) -> bool:
         return True  # simulated nodes are honest
 
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        self._world.first_copies(self._node, kind, window, note)
+    def withhold(self, kind: type[Message], note: str | None = None, once: bool = False) -> None:
+        self._world.withhold(kind, note, once)
+
+    def know(self, kind: type[Message], subject: Hashable, known: bool = True) -> None:
+        self._world.know(self._node, kind, subject, known)
 
     def overheard(self, neighbour: int) -> int | None:
         return self._world.overheard(self._node, neighbour)

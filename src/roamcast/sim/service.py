@@ -146,5 +146,5 @@ class ServedPort:
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._port.unicast(to, message, delay + self._cpu.spent)
 
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+    def withhold(self, kind: type[Message], note: str | None = None, once: bool = False) -> None:
         """Ignored: a copy waits for the CPU like anything else."""

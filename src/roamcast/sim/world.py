@@ -24,9 +24,10 @@ from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim import collector
 from roamcast.sim.absences import Absences
-from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
+from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Told, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
+from roamcast.sim.known import Subjects, subjects_followed
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.port import DecidingPort, SimulatedPort
@@ -40,7 +41,7 @@ from roamcast.sim.service import Cpus
 from roamcast.units import SECOND
 
 # By their own names: looking a member up in its enumeration takes longer than most of what is done with it.
-_FIRST, _SILENT = Copies.FIRST, Copies.SILENT
+_NEW, _SILENT = Told.NEW, Told.SILENT
 _ACT, _TIMER = Priority.ACT, Priority.TIMER
 _BROADCAST, _REACHED, _DELIVERED, _FINISHED = Upcall.BROADCAST, Upcall.REACHED, Upcall.DELIVERED, Upcall.FINISHED
 
@@ -88,7 +89,7 @@ class World:
 
         self._messages = MessagesInFlight()
         self._costs = Costs(recorder, self._kind_roles)
-        self._followed: dict[int, str] = {}  # kinds with only first copies, and the note for the others
+        self._followed: dict[int, Subjects] = {}  # by kind: those of which messages may be withheld
         self._legs: dict[int, Leg] = {}  # each node's current leg; empty with links
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
@@ -244,6 +245,8 @@ class World:
 
     def _restart(self, node: int) -> None:
         """Begins again with a broker that knows what it kept; its applications subscribe again."""
+        for kind in self._followed:
+            self.core.begin_again(kind, node)
         self.brokers[node] = broker = self._make_broker(node)
         broker.start(self.now, dict(self._ports[node].kept))
         for subscription in self._wanted.get(node, {}).values():
@@ -267,8 +270,6 @@ class World:
             self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
-            for kind in self._followed:
-                self.core.learn(kind, node, event.id)
             if self._scenario.workload.signed:
                 what = what.to_be_signed(_WALL + self.now // 1_000_000, self.brokers[node].block)
             self.brokers[node].publish(self.now, what)
@@ -296,12 +297,14 @@ class World:
         release = self.now + delay
         handle = self._messages.add(message, to, release)
         kind, size = self._kinds[type(message)], self._codec.size(message)
-        event = message.event_id if to == EVERYONE and kind in self._followed else None
-        if event is None:
+        subjects = self._followed.get(kind) if to == EVERYONE else None
+        subject = None if subjects is None else message.subject(node)
+        if subjects is None or subject is None:
             self.core.send(node, handle, to, size, kind, release, message.urgent)
         else:
-            copies = _FIRST if message.tracked or message.cause or self._records_frames else _SILENT
-            self.core.send(node, handle, to, size, kind, release, message.urgent, copies, event)
+            told = _NEW if message.tracked or message.cause or self._records_frames else _SILENT
+            number = subjects.number(subject)
+            self.core.send(node, handle, to, size, kind, release, message.urgent, told, number)
         return self._messages.port_handle(handle)
 
     def send_bulk(self, node: int, bulk: Bulk) -> None:
@@ -309,7 +312,6 @@ class World:
         assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
         size, last = bulk.sizes(self._codec.size)
         kind = self._kinds[bulk.piece]
-        assert kind not in self._followed, "a bulk is not kept from a broker"
         handle = self._messages.add(bulk, EVERYONE, self.now)
         self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
 
@@ -337,12 +339,19 @@ class World:
         if sent.tracked:
             self._tell_left(sender, sent)
 
-    def first_copies(self, node: int, kind: type[Message], window: int, note: str) -> None:
-        number = self._kinds[kind]
-        if number not in self._followed:
-            self._followed[number] = note
-            self.core.follow(number, window)
-        self.core.begin_again(number, node)
+    def withhold(self, message: type[Message], note: str | None, once: bool) -> None:
+        kind = self._kinds[message]
+        if kind not in self._followed:
+            self._followed[kind] = Subjects(note, subjects_followed(self._scenario.nodes))
+            self.core.follow(kind, once)
+
+    def know(self, node: int, message: type[Message], subject: Hashable, known: bool) -> None:
+        kind = self._kinds[message]
+        subjects = self._followed.get(kind)
+        if subjects is not None:
+            number = subjects.number(subject) if known else subjects.find(subject)
+            if number is not None:
+                self.core.know(kind, node, number, known)
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
         core, now, brokers = self.core, self.now, self.brokers
@@ -367,7 +376,6 @@ class World:
         if upcall is _DELIVERED:
             message = self._messages.message(handle)
             assert isinstance(message, Message)
-            assert self._kinds[type(message)] not in self._followed, "only broadcasts are kept from a broker"
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is _FINISHED:
             self._charge(sender, self._messages.finish(handle))
@@ -460,10 +468,12 @@ class World:
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
-        for kind, note in self._followed.items():
+        for kind, subjects in self._followed.items():
+            if subjects.note is None:
+                continue
             for node, count in enumerate(self.core.skipped(kind)):
                 if count:
-                    self._ports[node].note(note, count)
+                    self._ports[node].note(subjects.note, count)
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)

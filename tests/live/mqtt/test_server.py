@@ -215,6 +215,27 @@ def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_client_that_leaves_right_after_it_subscribes_has_subscribed(tmp_path: Path) -> None:
+    """Its DISCONNECT is here before the subscription is on disk."""
+
+    async def test() -> None:
+        connect = Connect("c", V311, clean=False)
+        async with speaking(tmp_path) as node, Client(address(node)) as python:
+            async with wire(node, connect) as client:
+                assert await client.next() == Connack()
+                client.send(Subscribe(1, (WantedTopic("a/#", 1), WantedTopic("b", 1))), Disconnect())
+                while await client.next() is not None:
+                    pass
+            await python.publish({"level1": "x"}, "a", b"1")
+            await python.publish({}, "b", b"2")
+            async with wire(node, connect) as client:
+                assert await client.next() == Connack(True)
+                got = [await client.next(), await client.next()]
+                assert sorted(packet.payload for packet in got if isinstance(packet, Publish)) == [b"1", b"2"]
+
+    run(test)
+
+
 def test_what_is_stored_is_acknowledged_before_an_orderly_end(tmp_path: Path) -> None:
     """Otherwise the client would publish it again."""
 

@@ -312,13 +312,13 @@ class MqttSession:
             if self.link is not link:  # the client has left, or is back: it will ask again
                 return
             self._outstanding -= 1
-            link.resume()
             if problem is not None:
                 self._refuse(packet, link, problem)
             elif packet.qos == 1:
                 self._send(Puback(packet.packet))
             elif packet.qos == 2:
                 self._send(Pubrec(packet.packet))
+            link.resume()
 
         return answer
 
@@ -404,12 +404,12 @@ class MqttSession:
                     self._world.leave(found)
                 return
             self._opening -= 1
-            link.resume()
             if isinstance(found, Mailbox):
                 self._active[topic_filter] = _Active(asked, found, content)
                 found.watch(self.pump_soon)
                 self.pump_soon()
             opened(None if isinstance(found, Mailbox) else found)
+            link.resume()  # at the end: the next packet may be a DISCONNECT
 
         self._opening += 1
         self._world.subscribe(SubscribeRequest(str(content), number, lasting), done)

@@ -15,7 +15,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -133,7 +132,7 @@ def _made(out: Path, make: Callable[[Path], TraceDescription]) -> TraceDescripti
 
 
 def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> TraceDescription:
-    read, cut = _reader(format, options, draft / _STAGED)(spark, spark_uri(source)), options.cut
+    read, cut = _read(spark, source, format, options, draft / _STAGED), options.cut
     geographic = read.geographic or options.geographic
     if cut.box is not None and cut.box[0] >= cut.box[2] and not geographic:
         raise ConfigError("--box: west must be below east: only degrees go round the Earth")
@@ -197,14 +196,14 @@ def _why_empty(source: Path, read: Read) -> str:
     return f"{source}: there is nothing in the box and the span of time that are wanted (--box, --from, --to)"
 
 
-def _reader(format: str, options: Options, staged: Path) -> Callable[[SparkSession, str], Read]:
+def _read(spark: SparkSession, source: Path, format: str, options: Options, staged: Path) -> Read:
     if format != CSV:
-        return POSITIONS[format]
+        return POSITIONS[format](spark, spark_uri(source))
     try:
         zone = None if options.timezone is None else ZoneInfo(options.timezone)
     except (KeyError, OSError, ValueError):  # there is none of that name, or it is not a name
         raise ConfigError(f"--timezone {options.timezone}: is not a time zone, such as Europe/Rome") from None
-    return partial(csv.read, staged=staged, named=options.columns, zone=zone)
+    return csv.read(spark, source, staged, options.columns, zone)
 
 
 _ENDS = (("min", pc.min), ("max", pc.max))

@@ -112,30 +112,25 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
         return F.lead(column).over(of_node)
 
     points = samples.withColumn("next", after("t")).where("next is null or next > t").drop("next")
-    broken = ~F.col("inside") | ~before("inside")
+    joins = F.col("inside") & before("inside")
     if gap is not None:
-        broken |= F.col("t") - before("t") > round(gap * SECOND)
+        joins &= F.col("t") - before("t") <= round(gap * SECOND)
     if "part" in samples.columns:
-        broken |= F.col("part") != before("part")
-    # A node's first sample has no predecessor, and begins a segment like the first after a gap.
-    points = points.withColumn("broken", F.coalesce(broken, F.lit(True)).cast("int"))
-    points = (
-        points.withColumn("segment", F.sum("broken").over(of_node)).where("inside").drop("broken", "inside", "part")
-    )
+        joins &= F.col("part") == before("part")
+    if tolerance > 0:
+        points = points.withColumn("joins", F.coalesce(joins, F.lit(False))).where("inside")
+        joins = F.col("joins")
     for _ in range(_PASSES if tolerance > 0 else 0):
+        # What follows a sample that is left out joins the one before it: all three were joined.
         points = (
             points.withColumn("turn", F.row_number().over(of_node) % 2 == 0)
-            .withColumn(
-                "spare", (before("segment") == after("segment")) & (_missed(before, after) <= tolerance / _PASSES)
-            )
+            .withColumn("spare", joins & after("joins") & (_missed(before, after) <= tolerance / _PASSES))
             .where("not (turn and coalesce(spare, false))")
             .drop("turn", "spare")
         )
-    names = {"end": "t", "x1": "x", "y1": "y", "next_segment": "segment"}
-    joined = points.select("*", *(after(column).alias(name) for name, column in names.items()))
-    return joined.where("next_segment = segment").select(
-        "node", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
-    )
+    ends = {"start": before("t"), "end": F.col("t"), "x0": before("x"), "y0": before("y")}
+    ends |= {"x1": F.col("x"), "y1": F.col("y"), "joins": joins}
+    return points.select("node", *(end.alias(name) for name, end in ends.items())).where("joins").drop("joins")
 
 
 def _missed(before: Callable[[str], Column], after: Callable[[str], Column]) -> Column:

@@ -1,12 +1,14 @@
 """Text files as lines, split into those that fit the format and those that are refused with a reason."""
 
-import gzip
+import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -19,6 +21,11 @@ from roamcast.sim.mobility.lines import Refused
 KEPT: Final = 200
 """How many characters of a refused line are kept."""
 REFUSED: Final = "reason string, line string"
+_PACKED: Final = (".gz", ".bz2", ".zst", ".lz4")
+"""Ends of names of files that cannot be read from the middle."""
+_PART: Final = 2**26
+_CHUNK: Final = 2**20
+"""Bytes that a task reads, and that it parses at a time."""
 
 
 def lines(spark: SparkSession, path: str) -> DataFrame:
@@ -32,12 +39,41 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(one for one in folder.rglob("*") if one.is_file() and one.name[0] not in "._")
 
 
+def parts_of(files: Sequence[Path]) -> pa.Table:
+    """(number, file, begin, end): parts of about equal size, for a task each. What is packed is one part."""
+    rows = []
+    for file in map(Path.resolve, files):
+        size = sys.maxsize if file.suffix in _PACKED else file.stat().st_size
+        step = size if file.suffix in _PACKED else _PART
+        rows += [(str(file), begin, min(begin + step, size)) for begin in range(0, size, step)]
+    schema = pa.schema([("file", pa.string()), ("begin", pa.int64()), ("end", pa.int64())])
+    return pa.table(batch_of(rows, schema)).add_column(0, "number", pa.array(range(len(rows)), pa.int64()))
+
+
+def lines_of(file: Path, begin: int = 0, end: int = sys.maxsize) -> Iterator[pa.StringArray]:
+    """The lines that begin in a part of a file, as `lines` gives them."""
+    with io.BufferedReader(pa.input_stream(str(file), buffer_size=0)) as source:
+        left = end - begin
+        if begin:  # the line that reaches into this part belongs to the one before
+            source.seek(begin - 1)
+            left -= len(source.readline()) - 1
+        is_first = begin == 0
+        while left > 0 and (chunk := source.read(min(_CHUNK, left))):
+            if not chunk.endswith(b"\n"):
+                chunk += source.readline()
+            left -= len(chunk)
+            text = chunk.decode(errors="replace").removeprefix("\ufeff" if is_first else "")
+            is_first = False
+            if "\r" in text:
+                text = text.replace("\r\n", "\n").replace("\r", "\n")
+            found = pc.utf8_trim(pc.split_pattern(pa.array([text]), "\n").values, " ")
+            yield found.filter(pc.invert(pc.match_substring_regex(found, "^(#|$)")))
+
+
 def first_lines(file: Path, most: int) -> list[str]:
-    """The first lines of a file, without blank ones and comments, as `lines` would give them."""
-    opened = gzip.open if file.name.endswith(".gz") else open
-    with opened(file, "rt", encoding="utf-8-sig", errors="replace") as text:
-        found = (line.strip() for line in text)
-        return list(islice((line for line in found if line and not line.startswith("#")), most))
+    """The first lines of a file, as `lines` gives them."""
+    every = chain.from_iterable(lines.to_pylist() for lines in lines_of(file))
+    return list(islice(every, most))
 
 
 def parsed(text: DataFrame, parse: Callable[[str], tuple[Any, ...] | None], columns: str) -> DataFrame:

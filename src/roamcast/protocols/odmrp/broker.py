@@ -45,6 +45,7 @@ from roamcast.protocols.odmrp.messages import (
     Member,
     Row,
     cause_of,
+    one,
 )
 from roamcast.protocols.odmrp.parameters import Odmrp
 from roamcast.protocols.odmrp.tables import (
@@ -82,8 +83,13 @@ class OdmrpBroker(Broker[Odmrp]):
         self._members = GroupMembers(self._timeout, params.table, self._extension.merge)
         self._sending: dict[int, Sending] = {}
         self._pending: dict[int, PendingTable] = {}
-        self._requests = DuplicateWindow(params.window)
-        self._events = DuplicateWindow(params.window)  # (group, event): an event may go to several groups
+        self._requests = DuplicateWindow(params.window, lambda request: self._forget(request, JoinRequest, JoinEvent))
+        # (group, event): an event may go to several groups
+        self._events = DuplicateWindow(params.window, lambda event: self._forget(event, GroupData))
+        port.withhold(GroupData, "duplicate", once=True)
+        if params.upstream == "first":  # else further copies tell of further ways
+            port.withhold(JoinRequest, once=True)
+            port.withhold(JoinEvent, "duplicate", once=True)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
@@ -111,6 +117,10 @@ class OdmrpBroker(Broker[Odmrp]):
         elif isinstance(message, GroupData):
             self._hear_data(now, message)
 
+    def _forget(self, subject: int, *kinds: type[Message]) -> None:
+        for kind in kinds:
+            self.port.know(kind, subject, False)
+
     def timer(self, now: Time, key: Hashable) -> None:
         match key:
             case ("table", int(group)):
@@ -126,7 +136,7 @@ class OdmrpBroker(Broker[Odmrp]):
         self._sequence += 1
         sending.latest, sending.due = now, now + self._varied()
         about = self._extension.about(event, offer, lambda: self._known(now))
-        self._requests.add(_one(self.node, self._sequence))
+        self._requests.add(one(self.node, self._sequence))
         head = self.node, offer.group, self._sequence, 0, about
         if inside:
             self.port.decide(event.id, "forwarded")
@@ -136,7 +146,7 @@ class OdmrpBroker(Broker[Odmrp]):
 
     def _hear_request(self, now: Time, sender: Node, message: JoinRequest) -> None:
         source, group = message.source, message.group
-        if not self._requests.add(_one(source, message.sequence)):
+        if not self._requests.add(one(source, message.sequence)):
             self._hear_copy(now, sender, message)
             return
         if source == self.node:
@@ -163,7 +173,7 @@ class OdmrpBroker(Broker[Odmrp]):
         hops = min(message.hops + 1, MAX_HOPS)
         head = message.source, message.group, message.sequence, hops, message.about
         if isinstance(message, JoinEvent):
-            if self._events.add(_one(message.group, message.event.id)):
+            if self._events.add(one(message.group, message.event.id)):
                 self.local.deliver(message.event, hops, "join_event")
             self.port.decide(message.event.id, "forwarded")
             self.port.broadcast(JoinEvent(*head, message.event), self._jitter())
@@ -254,7 +264,7 @@ class OdmrpBroker(Broker[Odmrp]):
         if not offers:
             self.port.decide(event.id, "not wanted")
         for offer in offers:
-            self._events.add(_one(offer.group, event.id))
+            self._events.add(one(offer.group, event.id))
             self._send(now, offer, event)
 
     def _known(self, now: Time) -> list[bytes]:
@@ -319,7 +329,7 @@ class OdmrpBroker(Broker[Odmrp]):
 
     def _hear_data(self, now: Time, message: GroupData) -> None:
         group, event = message.group, message.event
-        if not self._events.add(_one(group, event.id)):
+        if not self._events.add(one(group, event.id)):
             self.port.note("duplicate")
             return
         hops = min(message.hops + 1, MAX_HOPS)
@@ -359,11 +369,6 @@ class OdmrpBroker(Broker[Odmrp]):
             "requests": len(self._requests),
             "seen": len(self._events),
         }
-
-
-def _one(first: int, second: int) -> int:
-    """Two numbers, the second of up to 64 bits, combined into one for a window."""
-    return first << 64 | second & 0xFFFFFFFFFFFFFFFF
 
 
 ENTRY: Final = Entry(

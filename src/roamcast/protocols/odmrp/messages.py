@@ -27,6 +27,11 @@ Hops = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 Attachment = Annotated[bytes, Meta(max_length=MAX_ATTACHMENT)]
 
 
+def one(first: int, second: int) -> int:
+    """Two numbers, the second of up to 64 bits, combined into one for a window."""
+    return first << 64 | second & 0xFFFFFFFFFFFFFFFF
+
+
 def cause_of(source: int, sequence: int) -> int:
     """The number of a refresh: one Join Request, and the Join Tables that answer it."""
     return source << 32 | sequence & 0xFFFFFFFF
@@ -46,6 +51,9 @@ class JoinRequest(Message, frozen=True, tag="join_request"):
     @property
     def cause(self) -> int:
         return cause_of(self.source, self.sequence)
+
+    def subject(self, sender: int) -> int:
+        return one(self.source, self.sequence)
 
 
 class JoinEvent(JoinRequest, frozen=True, tag="join_event"):
@@ -98,3 +106,6 @@ class GroupData(Message, frozen=True, tag="data"):
     group: Group
     event: Event
     hops: Hops
+
+    def subject(self, sender: int) -> int:
+        return one(self.group, self.event.id)

@@ -27,7 +27,7 @@ from roamcast.protocols.opportunistic.messages import (
 )
 from roamcast.protocols.opportunistic.params import Opportunistic
 from roamcast.protocols.relays import Claim
-from roamcast.protocols.source_route import extended, origin
+from roamcast.protocols.source_route import extended
 from roamcast.units import seconds
 
 _LATEST: Final = 2048
@@ -57,6 +57,9 @@ class Announcing:
         self._forwarding = forwarding
         self._recorded_relays: tuple[Node, ...] = ()
         self._heard: dict[tuple[Node, int, int], bool] = {}  # others' announces, and whether passed on
+        self._withholds = not forwarding.decides_later
+        if self._withholds:
+            port.withhold(Announce, once=True)
 
     # --- The node's own ---------------------------------------------------------------------------------------------
 
@@ -108,19 +111,20 @@ class Announcing:
 
     def hear(self, sender: Node, message: Announce) -> Node | None:
         """Passes an announce on if this node is a relay for it; returns its announcer if the announce is new here."""
-        path = message.path
-        if not path and message.scope <= 1:
+        key = message.subject(sender)
+        if key is None:
             return sender
-        announcer = origin(path, sender)
-        passed_on = self._heard.get((announcer, message.serial, message.part))
-        if passed_on or (passed_on is False and not self._forwarding.decides_later):
+        passed_on = self._heard.get(key)
+        if passed_on or (passed_on is False and self._withholds):
             return None
-        if self._node in path or not message.plausible:
+        if self._node in message.path or not message.plausible:
+            if self._withholds:
+                self._port.know(Announce, key, False)  # another copy may be the first
             return None
-        self._pass_on(sender, announcer, message, passed_on is None)
-        return announcer if passed_on is None else None
+        self._pass_on(sender, key, message, passed_on is None)
+        return key[0] if passed_on is None else None
 
-    def _pass_on(self, sender: Node, announcer: Node, message: Announce, first: bool) -> None:
+    def _pass_on(self, sender: Node, key: tuple[Node, int, int], message: Announce, first: bool) -> None:
         chosen = message.scope > 1 and self._forwarding.chosen(message.relays, first)
         path = extended(message.path, sender) if chosen else None
         if path is not None:
@@ -141,7 +145,9 @@ class Announcing:
             ).with_listing(message.listing)
             self._port.broadcast(copy, seconds(self._rng.random() * self._params.spread))
         if first or path is not None:
-            put(self._heard, (announcer, message.serial, message.part), path is not None, _LATEST)
+            oldest = put(self._heard, key, path is not None, _LATEST)
+            if oldest is not None and self._withholds:
+                self._port.know(Announce, oldest, False)
 
 
 def _lives(now: Time, expires: list[Time | None]) -> tuple[int | None, ...]:

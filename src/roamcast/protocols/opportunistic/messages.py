@@ -23,7 +23,7 @@ from roamcast.protocols.messages import LONGEST, MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
 from roamcast.protocols.pieces import Cut, cut_of
 from roamcast.protocols.relays import MAX_CLAIMED, Claim
-from roamcast.protocols.source_route import Path, Route, plausible
+from roamcast.protocols.source_route import Path, Route, origin, plausible
 
 MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
@@ -109,6 +109,10 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     """How long ago each document in the catalog was published, ms."""
     lives: Annotated[tuple[Span | None, ...], Meta(max_length=MAX_LISTED)]
     """How long each may still be delivered, ms; None: as long as a node has it. Empty if no document has a limit."""
+
+    def subject(self, sender: int) -> tuple[int, int, int] | None:
+        """An announce that is not passed on comes once."""
+        return (origin(self.path, sender), self.serial, self.part) if self.path or self.scope > 1 else None
 
     def encoded_size(self, encode: Callable[[object], bytes]) -> int:
         bare, listed = msgspec.structs.replace(self, catalog=()), len(self.catalog)

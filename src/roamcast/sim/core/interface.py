@@ -43,12 +43,12 @@ class Upcall(enum.IntEnum):
     GONE = 7  # its node was switched off and has forgotten it: `sender`, `handle` (over now)
 
 
-class Copies(enum.IntEnum):
-    """Which receivers of a broadcast cause an upcall: see `first_copies.py`."""
+class Told(enum.IntEnum):
+    """Of which receivers of a broadcast the host is told: see `known.py`."""
 
     ALL = 0
-    FIRST = 1  # those for whom it is the first copy of its event
-    SILENT = 2  # the same; if it is no node's first copy, there is no upcall: its handle is in `over`
+    NEW = 1  # those that do not know its subject
+    SILENT = 2  # the same; if all of them know it, there is no upcall: its handle is in `over`
 
 
 class Outcome(enum.IntEnum):
@@ -171,7 +171,7 @@ class Core(Protocol):
     receivers: list[int]
     """The receivers, in the order of their numbers."""
     over: list[int]
-    """Handles of messages sent with `Copies.SILENT` that have ended since the last `advance`."""
+    """Handles of messages sent with `Told.SILENT` that have ended since the last `advance`."""
     frame: Frame | None
 
     @property
@@ -206,10 +206,10 @@ class Core(Protocol):
         kind: int,
         release: int,
         urgent: bool,
-        copies: Copies = Copies.ALL,
-        event: int = 0,
+        told: Told = Told.ALL,
+        subject: int = 0,
     ) -> None:
-        """Takes effect with the next `advance`; sends take effect in their order. `copies` and `event` are for
+        """Takes effect with the next `advance`; sends take effect in their order. `told` and `subject` are for
         broadcasts of a kind that is followed."""
 
     def send_bulk(
@@ -220,18 +220,18 @@ class Core(Protocol):
     def withdraw(self, handle: int) -> None:
         """Withdraws a message whose release is still to come (the host has checked that). The handle is over."""
 
-    def follow(self, kind: int, window: int) -> None:
-        """From now on, broadcasts of this kind may be sent with their event. Each node's broker remembers the latest
-        `window` events."""
+    def follow(self, kind: int, once: bool) -> None:
+        """From now on, broadcasts of this kind may be sent with the number of their subject. With `once` a node knows
+        the subject of a message that the host is told of."""
+
+    def know(self, kind: int, node: int, subject: int, known: bool) -> None:
+        """Notes that the node knows a subject, or does not."""
 
     def begin_again(self, kind: int, node: int) -> None:
-        """Notes that the node's broker has restarted and knows no events."""
-
-    def learn(self, kind: int, node: int, event: int) -> None:
-        """Notes that the node's broker is about to publish an event."""
+        """Notes that the node knows no subject of this kind."""
 
     def skipped(self, kind: int) -> list[int]:
-        """The number of copies that caused no upcall, by node."""
+        """The number of messages of which the host was not told, since the node knew their subject, by node."""
 
     def advance(self, until: int) -> Upcall: ...
 

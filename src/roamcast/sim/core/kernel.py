@@ -8,8 +8,8 @@ Names: a step has the name it has in `reference.py`, in the words of the page. `
 nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `p`
 the receptions *present* at each node, `a` the *reassemblies* (what one node has of one broadcast that goes on: the
 fragments of a bulk bit by bit, or how many of an ordinary message), `h` is the heap, `b` the background traffic that is
-due, `g_` the grid, `q_` the queues, `f_` what is known of first copies, `u_` the upcalls waiting to be taken. Numbers
-of nodes are i (who acts) and j (who receives).
+due, `g_` the grid, `q_` the queues, `k_` what nodes know, `u_` the upcalls waiting to be taken. Numbers of nodes are i
+(who acts) and j (who receives).
 
 A frame starts and ends at many nodes that have nothing to do with it. So `_start_everywhere` and `_end_where_sensed` go
 through all of them without a branch that the processor would have to guess, and leave `_frame_starts` and `_schedule`
@@ -37,14 +37,14 @@ from roamcast.sim.core.interface import (
     METRICS,
     PREAMBLE,
     STREAMS,
-    Copies,
     Frame,
     Outcome,
     Settings,
+    Told,
     Upcall,
     first_state,
 )
-from roamcast.sim.first_copies import events_followed
+from roamcast.sim.known import subjects_followed
 
 intrinsic: Any = _intrinsic
 new: Any = structref.new
@@ -110,12 +110,12 @@ UNDECIDED = IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED
 # The queues of a node; the last holds what was released while it was off.
 (URGENT, ORDINARY, HELD) = _int64s(*range(3))
 
-SEND, WITHDRAW, FOLLOW, BEGIN_AGAIN, LEARN = range(5)
+SEND, WITHDRAW, FOLLOW, BEGIN_AGAIN, KNOW = range(5)
 COMMAND_WIDTH = 12
 COMMANDS = 256
 MAX_OVER = 256
 """Handles of messages that are over, and of which nobody needs to be told, in one answer."""
-(ALL, SILENT) = (int(Copies.ALL), int(Copies.SILENT))
+(ALL, SILENT) = (int(Told.ALL), int(Told.SILENT))
 _COMMAND_BYTES = 8 * COMMAND_WIDTH
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -170,7 +170,7 @@ _NODE = np.dtype(
 _REST = _record_of("access access_time wait era window retry waiting made room", "range")
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
-    "packets bits airtime copies event"
+    "packets bits airtime told subject"
 )
 _TRANSMISSION = _record_of("sender message to kind size packets start first receivable count block next era")
 _RECEPTION = np.dtype(
@@ -205,12 +205,13 @@ _FIELDS = [
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
-    *_fields(_I, "f_followed over_count near_count far_count l_size l_free"),
+    *_fields(_I, "k_places over_count near_count far_count l_size l_free"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
-    *_fields(_I[::1], "place node_at near far found r_free first_link g_first f_window f_event f_kind over"),
+    *_fields(_I[::1], "place node_at near far found r_free first_link g_first k_once k_first k_number over"),
     *_fields(_F[::1], "start x y vx vy distance2 far_distance2 scratch"),
-    *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
+    *_fields(_I[:, ::1], "q_first q_last k_skipped"),
+    *_fields(types.uint8[:, ::1], "k_known"),
     *_fields(_I[:, :, ::1], "totals"),
     *_fields(types.uint64[:, ::1], "random"),
     *_fields(from_dtype(_NODE)[::1], "n"),
@@ -363,8 +364,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.commands = _ints(COMMANDS * COMMAND_WIDTH)
     s.u_code, s.u_sender, s.u_message = _ints(4), _ints(4), _ints(4)
 
-    s.f_window, s.f_event, s.f_kind = _ints(s.kinds), _ints(1), _ints(1)
-    s.f_learnt, s.f_skipped, s.f_known = np.zeros((s.kinds, n), np.int64), np.zeros((s.kinds, n), np.int64), _rows(1, 1)
+    s.k_once, s.k_first, s.k_number = _ints(s.kinds), _ints(s.kinds), _ints(ZERO)
+    s.k_skipped, s.k_known = np.zeros((s.kinds, n), np.int64), np.zeros((0, n), np.uint8)
 
     s.b, s.h_sorted = np.zeros(1, _EVENT), 1
     if s.background_interval > 0:
@@ -376,11 +377,6 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
 @compiled
 def _ints(size: int) -> Any:
     return np.zeros(size, np.int64)
-
-
-@compiled
-def _rows(count: int, size: int) -> Any:
-    return np.zeros((count, size), np.int64)
 
 
 @compiled
@@ -1167,66 +1163,61 @@ def _broadcast_ended(s: Any, message: int) -> None:
             if s.overhear:
                 _remember_overheard(s, j, s.m[message].node)
             _pass_on(s, j, message)
-    elif s.m[message].copies != ALL:
-        _keep_first_copies(s, s.m[message])
-        if s.m[message].copies == SILENT and s.received == 0 and s.over_count < MAX_OVER:
+    elif s.m[message].told != ALL:
+        _keep_who_does_not_know(s, s.m[message])
+        if s.m[message].told == SILENT and s.received == 0 and s.over_count < MAX_OVER:
             _over(s, NONE, message)
             return
     _over(s, BROADCAST, message)
 
 
-# --- First copies: see `first_copies.py`, which is the same in plain Python ----------------------------------------
-# `f_event` and `f_kind` are the events that are followed, in a ring; `f_known` has a row for each.
+# --- What nodes know: see `known.py`, which is the same in plain Python ---------------------------------------------
+# `k_known` has a row for each place of each kind that is followed; `k_number` the number of the subject that has it.
 
 
 @inlined
-def _keep_first_copies(s: Any, m: Any) -> None:
-    """Of `receivers`, leaves those for whom a copy is the first; counts the others."""
-    if s.received == 0:
+def _keep_who_does_not_know(s: Any, m: Any) -> None:
+    """Of `receivers`, leaves those that do not know the subject of a message; counts the others."""
+    row = _row_of(s, m.kind, m.subject)
+    if row < 0:
         return
-    kind = m.kind
-    known_until, learnt, skipped = s.f_known[_follow_event(s, kind, m.event)], s.f_learnt[kind], s.f_skipped[kind]
-    receivers, window, woken = s.receivers, s.f_window[kind], 0
+    known, skipped, receivers = s.k_known[row], s.k_skipped[m.kind], s.receivers
+    once, new = s.k_once[m.kind], 0
     for k in range(s.received):
         j = receivers[k]
-        if learnt[j] >= known_until[j]:
-            learnt[j] += 1
-            known_until[j] = learnt[j] + window
-            receivers[woken] = j
-            woken += 1
-        else:
-            skipped[j] += 1
-    s.received = woken
+        is_known: Any = np.int64(known[j])
+        receivers[new] = j
+        new += 1 - is_known
+        skipped[j] += is_known
+        known[j] = is_known | once
+    s.received = new
 
 
 @compiled
-def _follow_event(s: Any, kind: int, event: int) -> int:
-    """The row of an event. One that is not followed takes that of the oldest."""
-    count = len(s.f_event)
-    for back in range(1, min(s.f_followed, count) + 1):  # the newest first
-        row: Any = (s.f_followed - back) % count
-        if s.f_event[row] == event and s.f_kind[row] == kind:
-            return row
-    row = s.f_followed % count
-    s.f_followed += 1
-    s.f_event[row], s.f_kind[row] = event, kind
-    s.f_known[row, :] = 0
-    return row
+def _row_of(s: Any, kind: int, number: int) -> int:
+    """The row of a subject, empty if it has just taken its place; -1 if a later one has it."""
+    row: Any = s.k_first[kind] + number % s.k_places
+    if s.k_number[row] < number:
+        s.k_number[row] = number
+        s.k_known[row, :] = 0
+    return row if s.k_number[row] == number else NONE
 
 
 @compiled
-def _learn(s: Any, kind: int, node: int, event: int) -> None:
-    """A broker is about to publish an event."""
-    row = _follow_event(s, kind, event)
-    s.f_learnt[kind, node] += 1
-    s.f_known[row, node] = s.f_learnt[kind, node] + s.f_window[kind]
+def _know(s: Any, kind: int, node: int, number: int, known: int) -> None:
+    row = _row_of(s, kind, number)
+    if row >= 0:
+        s.k_known[row, node] = known
 
 
 @compiled
-def _follow_kind(s: Any, kind: int, window: int, events: int) -> None:
-    s.f_window[kind] = window
-    if len(s.f_event) != events:
-        s.f_event, s.f_kind, s.f_known = _ints(events), _ints(events), _rows(events, s.nodes)
+def _follow_kind(s: Any, kind: int, once: int, places: int) -> None:
+    rows = len(s.k_number)
+    s.k_once[kind], s.k_first[kind], s.k_places = once, rows, places
+    s.k_number = _longer(s.k_number, rows + places)
+    known = np.zeros((rows + places, s.nodes), np.uint8)
+    known[:rows] = s.k_known
+    s.k_known = known
 
 
 @compiled
@@ -1251,7 +1242,7 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to = node, EVERYONE
-    s.m[message].kind, s.m[message].urgent, s.m[message].copies = BACKGROUND_KIND, 0, ALL
+    s.m[message].kind, s.m[message].urgent, s.m[message].told = BACKGROUND_KIND, 0, ALL
     _cut(s, message, s.background_size, 0, 0)
     s.m[message].origin, s.m[message].number = origin, number
     return message
@@ -1673,10 +1664,10 @@ def _take_commands(s: Any, count: int) -> None:
             _accept(s, c)
         elif c[0] == WITHDRAW:
             _withdraw(s, c[2])
-        elif c[0] == LEARN:
-            _learn(s, c[5], c[1], c[11])
+        elif c[0] == KNOW:
+            _know(s, c[5], c[1], c[11], c[4])
         elif c[0] == BEGIN_AGAIN:
-            s.f_learnt[c[5], c[1]] += s.f_window[c[5]]
+            s.k_known[s.k_first[c[5]] : s.k_first[c[5]] + s.k_places, c[1]] = 0
         else:
             _follow_kind(s, c[5], c[4], c[11])
 
@@ -1692,7 +1683,7 @@ def _accept(s: Any, c: Any) -> None:
     if message >= len(s.m):
         s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
-    s.m[message].copies, s.m[message].event = c[10], c[11]
+    s.m[message].told, s.m[message].subject = c[10], c[11]
     _cut(s, message, c[4], c[8], c[9])
     s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message)
 
@@ -1843,7 +1834,7 @@ def _buffers(address: int) -> Any:
     return (
         (s.commands, s.out, s.receivers, s.masks, s.over),
         (s.frame, s.frame_nodes, s.frame_outcomes),
-        (s.totals, s.f_skipped),
+        (s.totals, s.k_skipped),
     )
 
 
@@ -1876,7 +1867,7 @@ class Core:
         self.handle = -1
         self.receivers: list[int] = []
         self.over: list[int] = []
-        self._events = events_followed(settings.nodes)
+        self._subjects = subjects_followed(settings.nodes)
         self.frame: Frame | None = None
         if settings.range_high > 0:
             _set_range(self._address, 0, settings.range_high)
@@ -1919,8 +1910,8 @@ class Core:
         kind: int,
         release: int,
         urgent: bool,
-        copies: Copies = Copies.ALL,
-        event: int = 0,
+        told: Told = Told.ALL,
+        subject: int = 0,
     ) -> None:
         # As `_command`, without a call: most messages come this way.
         row, message = self._queued, 2 * handle
@@ -1930,7 +1921,7 @@ class Core:
         self._queued = row + 1
         at = row * _COMMAND_BYTES
         self._write_command(
-            self._commands, at, SEND, node, message, to, size, kind, release, urgent, 0, 0, copies, event
+            self._commands, at, SEND, node, message, to, size, kind, release, urgent, 0, 0, told, subject
         )
 
     def send_bulk(
@@ -1941,14 +1932,14 @@ class Core:
     def withdraw(self, handle: int) -> None:
         self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-    def follow(self, kind: int, window: int) -> None:
-        self._command(FOLLOW, 0, 0, 0, window, kind, 0, 0, 0, 0, 0, self._events)
+    def follow(self, kind: int, once: bool) -> None:
+        self._command(FOLLOW, 0, 0, 0, once, kind, 0, 0, 0, 0, 0, self._subjects)
+
+    def know(self, kind: int, node: int, subject: int, known: bool) -> None:
+        self._command(KNOW, node, 0, 0, known, kind, 0, 0, 0, 0, 0, subject)
 
     def begin_again(self, kind: int, node: int) -> None:
         self._command(BEGIN_AGAIN, node, 0, 0, 0, kind, 0, 0, 0, 0, 0, 0)
-
-    def learn(self, kind: int, node: int, event: int) -> None:
-        self._command(LEARN, node, 0, 0, 0, kind, 0, 0, 0, 0, 0, event)
 
     def skipped(self, kind: int) -> list[int]:
         return cast(list[int], self._skipped[kind].tolist())

@@ -19,14 +19,14 @@ from roamcast.sim.core.interface import (
     EVERYONE,
     METRICS,
     STREAMS,
-    Copies,
     Frame,
     Outcome,
     Settings,
+    Told,
     Upcall,
     first_state,
 )
-from roamcast.sim.first_copies import FirstCopies
+from roamcast.sim.known import Marks
 
 # The classes of events at one instant, in the order in which they are handled.
 _END: Final = 0
@@ -86,8 +86,8 @@ class Message:
     kind: int
     urgent: bool = False
     bulk: bool = False
-    copies: Copies = Copies.ALL
-    event: int = 0
+    told: Told = Told.ALL
+    subject: int = 0
     origin: int = -1
     number: int = 0
     fragment: int = 0
@@ -277,11 +277,11 @@ class Core:
         self._passing: list[Message] = []  # the background's that wait for their release
         self._on_air: list[Transmission] = []
         self._reports: deque[Report] = deque()
-        self._first_copies = FirstCopies(settings.nodes)
-        self.follow = self._first_copies.follow
-        self.begin_again = self._first_copies.begin_again
-        self.learn = self._first_copies.learn
-        self.skipped = self._first_copies.skipped
+        self._marks = Marks(settings.nodes)
+        self.follow = self._marks.follow
+        self.begin_again = self._marks.begin_again
+        self.know = self._marks.know
+        self.skipped = self._marks.skipped
         self._totals = [self._zeros() for _ in self._nodes]
         self._series = self._zeros()
         if settings.background_interval:
@@ -323,10 +323,10 @@ class Core:
         kind: int,
         release: int,
         urgent: bool,
-        copies: Copies = Copies.ALL,
-        event: int = 0,
+        told: Told = Told.ALL,
+        subject: int = 0,
     ) -> None:
-        message = Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent, copies=copies, event=event)
+        message = Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent, told=told, subject=subject)
         self._cut(message)
         self._commands.append(partial(self._accept, message, release))
 
@@ -388,7 +388,7 @@ class Core:
         packets, _, _ = message.spent
         self._count(message.node, message.kind, "messages", packets if message.bulk else min(packets, 1))
         del self._messages[message.handle]
-        if upcall is Upcall.BROADCAST and message.copies is Copies.SILENT and not receivers:
+        if upcall is Upcall.BROADCAST and message.told is Told.SILENT and not receivers:
             self.over.append(message.handle)
         else:
             self._report(upcall, message, receivers or [])
@@ -792,8 +792,8 @@ class Core:
                 if self._settings.overhear:
                     self._nodes[number].overheard[message.node.number] = self.now
                 self._pass_on(self._nodes[number], message)
-        elif message.copies is not Copies.ALL:
-            receivers = self._first_copies.choose(message.kind, message.event, receivers)
+        elif message.told is not Told.ALL:
+            receivers = self._marks.choose(message.kind, message.subject, receivers)
         self._over(Upcall.BROADCAST, message, receivers)
 
     def _arrived(self, message: Message, node: Node) -> None:
