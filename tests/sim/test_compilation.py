@@ -1,8 +1,6 @@
 """A first run says that it compiles, and only then."""
 
 import gc
-import os
-from pathlib import Path
 
 import pytest
 from numba import njit
@@ -29,19 +27,3 @@ def test_what_is_loaded_is_not_looked_through_again(monkeypatch: pytest.MonkeyPa
     gc.unfreeze()
     compilation.load_kernel()
     assert gc.get_freeze_count() > 10_000, "modules and their classes and functions are more than that"
-
-
-def test_a_cold_cache_is_noticed_without_loading_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[object] = []
-    monkeypatch.setattr(compilation, "load_kernel", loaded.append)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compilation.compile_if_needed(print)
-    assert loaded == [print]
-    kept = tmp_path / "sim_1234" / "kernel._advance-1.py311.nbi"
-    kept.parent.mkdir()
-    kept.touch()
-    compilation.compile_if_needed(print)
-    assert loaded == [print], "newer than the source"
-    os.utime(kept, (1, 1))
-    compilation.compile_if_needed(print)
-    assert loaded == [print, print], "older than the source"

@@ -53,7 +53,7 @@ class Survey:
 def look(plan: Plan, out: Path) -> Survey:
     """Which of the plan's runs a folder has; it may not exist yet. Refuses a folder that is not this campaign's."""
     out = out.resolve()
-    added = compare(plan, out)
+    added = check_same_campaign(plan, out)
     packed = {run: done for one in read_packs(out).values() for run, done in one.runs.items()}
     found = {
         run.run: done for run in plan.distinct if (done := packed.get(run.run) or read_record(done_file(out, run.run)))
@@ -63,7 +63,7 @@ def look(plan: Plan, out: Path) -> Survey:
     return Survey(ok, failed, [run for run in ok if run not in packed], added)
 
 
-def compare(plan: Plan, out: Path) -> list[str]:
+def check_same_campaign(plan: Plan, out: Path) -> list[str]:
     """What the plan adds to the folder's campaign."""
     if out.exists() and not out.is_dir():
         raise CampaignError(f"{out}: is a file, not a folder for a campaign")
