@@ -5,7 +5,7 @@ import gc
 import pytest
 from numba import njit
 
-from roamcast.sim.core import compilation
+from roamcast.sim.core import compilation, kernel
 
 
 def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,6 +20,17 @@ def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert "compiled in" in result
     compilation.load_kernel(lines.append)
     assert len(lines) == 2, "there was nothing left to compile"
+
+
+def test_everything_that_python_calls_is_compiled_ahead() -> None:
+    compilation.load_kernel()
+    entries = {
+        name: one.signatures
+        for name, one in vars(kernel).items()
+        if hasattr(one, "signatures") and not one.targetoptions.get("no_cpython_wrapper")
+    }
+    assert {"_advance", "_overheard_at"} <= entries.keys()
+    assert [name for name, signatures in entries.items() if not signatures] == []
 
 
 def test_what_is_loaded_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
