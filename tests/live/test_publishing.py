@@ -10,8 +10,8 @@ import pytest
 
 from live.nodes import address, run, settings, take, until
 from roamcast.content.event import event_id
-from roamcast.live import host as module
 from roamcast.live import publishing
+from roamcast.live import under_way as module
 from roamcast.live.client import Client, ClientError, Unreachable
 from roamcast.live.control_messages import MAX_EVENT
 from roamcast.live.node import Node
@@ -175,9 +175,9 @@ def test_publications_wait_while_nothing_can_be_sent_and_are_refused_before_they
                 ):
                     assert answer.status == 503
                 now = asyncio.get_running_loop().time()
-                node.host.refuse_late(now + module.PATIENCE - 5)
+                node.host.under_way.refuse_late(now + module.PATIENCE - 5)
                 assert node.host.tables["publications waiting"] == 50
-                node.host.refuse_late(now + module.PATIENCE)
+                node.host.under_way.refuse_late(now + module.PATIENCE)
                 refused = await asyncio.gather(*late, return_exceptions=True)
                 assert all(isinstance(each, ClientError) for each in refused)
                 assert "128 publications are being sent and 50 wait for them: publish more slowly" in str(refused[-1])

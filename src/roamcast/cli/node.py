@@ -1,6 +1,7 @@
 """`roamcast node`: the daemon of one device."""
 
 import asyncio
+import gc
 import json
 import signal
 import sys
@@ -177,6 +178,9 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     stop = stopped_by_signals()
     async with Node(settings) as running:
         loop.add_signal_handler(signal.SIGHUP, running.reload)
+        # Or a full collection would walk over all modules now and then: 30 ms in which nothing is heard.
+        gc.collect()
+        gc.freeze()
         ready = {"ready": True, "node": settings.node, "api": str(running.control)}
         if running.mqtt is not None:
             ready["mqtt"] = str(running.mqtt.address)

@@ -31,12 +31,12 @@ from roamcast.live.control_messages import (
     encode,
 )
 from roamcast.live.gate import Gate
-from roamcast.live.host import Busy
 from roamcast.live.listeners import PATIENCE, Listeners
 from roamcast.live.openapi import OPERATIONS, LogIn, Open, description
 from roamcast.live.places import Address
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.store import StoreError
+from roamcast.live.under_way import Busy
 
 if TYPE_CHECKING:
     from roamcast.live.node import Node

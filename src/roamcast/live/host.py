@@ -11,15 +11,14 @@ The rules this file owns:
   broker kept for it, before its publisher gets its id and before any message about it is sent. The messages that the
   broker sends when it publishes are promised: a full queue does not drop them. A publication is handed over once they
   have been sent; one that was not is published again after a restart, under the same id.
-* So few publications are under way at a time (`MAX_UNDER_WAY`). The others wait, unacknowledged, in order, and if there
-  are too many or it takes too long they are refused.
+* So few publications are under way at a time; `under_way.py` has the others wait.
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -32,7 +31,7 @@ from roamcast.content.structure import Decoder, Limits, check
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
-from roamcast.errors import ContentError, RoamcastError
+from roamcast.errors import ContentError
 from roamcast.live import log
 from roamcast.live.admission import Admission, NotCertified
 from roamcast.live.authors import Authors
@@ -46,6 +45,7 @@ from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication, called
 from roamcast.live.subscribers import Subscribers
+from roamcast.live.under_way import Busy, Told, UnderWay
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import Codec, FrameError
 from roamcast.protocols.entry import Entry
@@ -54,14 +54,6 @@ from roamcast.units import seconds
 
 _MAX_REMEMBERED: Final = 10_000
 """Own events whose time of publication is remembered, for the facts of their local delivery."""
-MAX_UNDER_WAY: Final = 128
-MAX_UNDER_WAY_BYTES: Final = 4 * 2**20
-"""Publications that are being stored or sent at a time: they may take half of the link's queue."""
-MAX_WAITING: Final = 4096
-MAX_WAITING_BYTES: Final = 16 * 2**20
-"""Publications that wait for others to be sent."""
-PATIENCE: Final = 10.0
-"""Seconds after which a publication that waits is refused."""
 
 MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
@@ -71,23 +63,8 @@ _LIMITS: Final = Limits(MAX_EVENT)
 _PUBLICATION: Final = Decoder[Publication](Publication, _LIMITS)
 
 
-class Busy(RoamcastError):
-    """The node cannot do this now; it may later."""
-
-
-Told = Callable[[int, BaseException | None], None]
-"""Gets the id of a publication when it is on disk, or why it was refused."""
-
-
 def _nothing() -> None:
     pass
-
-
-class _Waiting(NamedTuple):
-    form: bytes
-    since: float
-    told: Told
-    along: Callable[[], None]
 
 
 class Host:
@@ -115,11 +92,7 @@ class Host:
         self._codec = Codec((*entry.messages, Introduction))
         self._framed = FramedFilters(entry.messages)
         self._serial = store.numbers["serial"]
-        self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
-        self._under_way_bytes = 0
-        self._waiting: deque[_Waiting] = deque()
-        self._waiting_bytes = 0
-        self._taking: asyncio.Handle | None = None
+        self.under_way = UnderWay(self._accept, self.counters)
         self._published: dict[int, Time] = {}
         self._handed: list[int] = []
         self._inside = False
@@ -177,7 +150,7 @@ class Host:
 
     async def stop(self) -> None:
         """Stops calling the broker."""
-        self._ended = self.port.ending = True
+        self._ended = self.under_way.ended = self.port.ending = True
         self.port.agenda.close()
 
     def before_commit(self) -> None:
@@ -234,45 +207,7 @@ class Host:
     def publish_then(self, form: EventForm, told: Told, along: Callable[[], None] = _nothing) -> None:
         """Publishes an event, or waits until it can, and calls back; raises if it is refused at once. What `along`
         queues for the store goes with the commit that has the publication."""
-        if self._has_room and not self._waiting:
-            self._accept(form, told, along)
-            return
-        encoded = msgspec.msgpack.encode(form)
-        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + len(encoded) > MAX_WAITING_BYTES:
-            raise self._too_many()
-        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told, along))
-        self._waiting_bytes += len(encoded)
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self._under_way) < MAX_UNDER_WAY and self._under_way_bytes < MAX_UNDER_WAY_BYTES
-
-    def _take_waiting(self) -> None:
-        self._taking = None
-        while self._waiting and self._has_room and not self._ended:
-            waiting = self._next_waiting()
-            try:
-                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told, waiting.along)
-            except RoamcastError as problem:
-                waiting.told(0, problem)
-
-    def _next_waiting(self) -> _Waiting:
-        waiting = self._waiting.popleft()
-        self._waiting_bytes -= len(waiting.form)
-        return waiting
-
-    def refuse_late(self, now: float) -> None:
-        """Refuses the publications that have waited too long. `now` is the loop's time."""
-        while self._waiting and now - self._waiting[0].since >= PATIENCE:
-            problem = self._too_many()
-            self._next_waiting().told(0, problem)
-
-    def _too_many(self) -> Busy:
-        self.counters["refused"] += 1
-        return Busy(
-            f"{len(self._under_way)} publications are being sent and {len(self._waiting)} wait for them: publish more "
-            "slowly, or try again later; if nothing is sent at all, is the interface up?"
-        )
+        self.under_way.add(form, told, along)
 
     def _accept(self, form: EventForm, told: Told, along: Callable[[], None]) -> None:
         event = form.event(event_id(self.node, self._serial + 1))
@@ -311,8 +246,7 @@ class Host:
         if publication.lifetime is not None:
             left = publication.lifetime - max(0, self._clock.now() - published)
             publication = msgspec.structs.replace(publication, lifetime=max(0, left))
-        self._under_way[serial] = size
-        self._under_way_bytes += size
+        self.under_way.begin(serial, size)
         promise = Promise(lambda: self._handed_over(serial))
 
         def publish(now: Time, publication: Publication) -> None:
@@ -328,10 +262,7 @@ class Host:
 
     def _handed_over(self, serial: int) -> None:
         self._handed.append(serial)
-        self._under_way_bytes -= self._under_way.pop(serial)
-        if self._waiting and self._taking is None:
-            # Not from here: this may be called while another publication is being accepted.
-            self._taking = asyncio.get_running_loop().call_soon(self._take_waiting)
+        self.under_way.end(serial)
 
     async def subscribe(self, request: SubscribeRequest) -> Mailbox:
         """As `begin_subscription`, and on disk."""
@@ -481,8 +412,7 @@ class Host:
     @property
     def tables(self) -> dict[str, int]:
         """The number of entries in the tables of the broker, of the port and of publications."""
-        publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
-        return self.broker.tables() | self.port.tables | self.admission.tables | publishing
+        return self.broker.tables() | self.port.tables | self.admission.tables | self.under_way.tables
 
 
 def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[StoredPublication, Publication]]:

@@ -30,8 +30,9 @@ from roamcast.live.control_messages import (
     decode,
     encode,
 )
-from roamcast.live.host import Busy, Host
+from roamcast.live.host import Host
 from roamcast.live.mailbox import Mailbox
+from roamcast.live.under_way import Busy
 
 HEARTBEAT: Final = 20.0
 """Seconds between pings to a listener on another machine; one that does not answer is gone. On this machine the system

@@ -262,7 +262,7 @@ class Node:
             foreign = {other["node"]: other["protocol"] for other in self.other_protocols()}
             self._troubles.look(loop.time(), self.link.counters, foreign)
             self.link.check()
-            self.host.refuse_late(loop.time())
+            self.host.under_way.refuse_late(loop.time())
             if self.store.clean:
                 self._take_along()
             if loop.time() - cut >= self.facts.interval - TICK / 2:

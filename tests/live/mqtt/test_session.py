@@ -6,7 +6,6 @@ import pytest
 
 from live.mqtt.world import FakeClient, FakeWorld
 from roamcast.errors import ContentError
-from roamcast.live.host import Busy
 from roamcast.live.mqtt.packets import (
     NEVER,
     V5,
@@ -31,6 +30,7 @@ from roamcast.live.mqtt.packets import (
     Will,
 )
 from roamcast.live.mqtt.sessions import MAX_SESSIONS, Sessions
+from roamcast.live.under_way import Busy
 
 LASTING = {"session_expiry": 3600}
 

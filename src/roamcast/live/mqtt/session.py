@@ -30,7 +30,6 @@ from roamcast.live.control_messages import (
     SubscriberMessage,
     decode,
 )
-from roamcast.live.host import Busy
 from roamcast.live.mailbox import Mailbox, QueuedDelivery
 from roamcast.live.mqtt.packets import (
     NO_PROPERTIES,
@@ -59,6 +58,7 @@ from roamcast.live.mqtt.retained import Retained
 from roamcast.live.mqtt.topics import ApplicationMessage, event_of, filter_of, matches, message_of
 from roamcast.live.mqtt.wire import write
 from roamcast.live.mqtt.world import MqttWorld
+from roamcast.live.under_way import Busy
 
 if TYPE_CHECKING:
     from roamcast.live.mqtt.server import MqttConnection

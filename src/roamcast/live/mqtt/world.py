@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import EventForm, SubscribeRequest, SubscriberMessage
-from roamcast.live.host import Told
 from roamcast.live.mailbox import Mailbox, QueuedDelivery
+from roamcast.live.under_way import Told
 from roamcast.units import SECOND
 
 if TYPE_CHECKING:
