@@ -4,6 +4,7 @@ Trials are no benchmarks: they take minutes of real time and must end well. They
 --duckdb` measures the same in DuckDB, and prints the ratios.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 
@@ -27,6 +28,7 @@ from bench import (
     many_runs,
     measures,
     odmrp,
+    one,
     opportunistic,
     opportunistic_choices,
     opportunistic_memory,
@@ -65,6 +67,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
 }
 TRIALS: dict[str, Callable[[], object]] = {
     "agreement": agreement.run,
+    "one": one.run,
     "live-fuzz": live_fuzz.run,
     "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,
@@ -82,7 +85,8 @@ Runs the benchmarks that are named, or all of them. Times are CPU times; only th
 """
 _OPTIONS = """
 options:
-  --ns3       with simulator: the same work in ns-3, if that is installed
+  --ns3       with simulator: the same work in ns-3, if that is installed; --ns3=PATH: in the one installed there
+  --one=PATH  with one: the compiled classes of the ONE
   --duckdb    with measures: the same measures in DuckDB
   --large     with replay: a page of 1,000 nodes and a million frames"""
 
@@ -101,10 +105,12 @@ def main(names: list[str]) -> int:
     if "--help" in names or "-h" in names:
         print_help()
         return 0
-    if "--ns3" in names:
-        names = [name for name in names if name != "--ns3"] or ["simulator"]
-        BENCHMARKS["simulator"] = simulator.run_beside_ns3
     known = BENCHMARKS | TRIALS
+    for option, name, other in (("--ns3", "simulator", simulator.run_beside_ns3), ("--one", "one", one.run)):
+        given = [word for word in names if word == option or word.startswith(f"{option}=")]
+        if given:
+            names = [word for word in names if word not in given] or [name]
+            known[name] = functools.partial(other, given[-1].partition("=")[2] or None)
     if "--duckdb" in names:
         names = [name for name in names if name != "--duckdb"]
         known["measures"] = measures.run_duckdb

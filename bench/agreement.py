@@ -22,15 +22,15 @@ SEEDS: Final = (1, 2, 3)
 
 
 def run() -> None:
-    if (version := ns3.found()) is None:
+    if (other := ns3.found()) is None:
         return
-    print(f"floods of 75 nodes here and in ns-{version}, {len(SEEDS)} seeds")
+    print(f"floods of 75 nodes here and in ns-{other.version}, {len(SEEDS)} seeds")
     print(f"{'':>10}{'share of nodes that a flood reaches':^48}{'copies received of a frame':^48}")
     worlds = "".join(f"{f'{threshold:g} dB':>12}" for threshold in THRESHOLDS) + f"{'ns-3':>12}"
     print(f"{'rate':>10}{worlds}{worlds}")
     with ns3.folder() as folder:
         for rate in RATES:
-            measured = [_here(rate, threshold) for threshold in THRESHOLDS] + [_in_ns3(rate, Path(folder))]
+            measured = [_here(rate, threshold) for threshold in THRESHOLDS] + [_in_ns3(other, rate, Path(folder))]
             reached = "".join(f"{share:>12.3f}" for share, _ in measured)
             print(f"{rate:>10g}{reached}" + "".join(f"{copies:>12.2f}" for _, copies in measured), flush=True)
 
@@ -47,8 +47,8 @@ def _here(rate: float, threshold: float) -> tuple[float, float]:
     return _measured(rate, mean(sent), mean(received))
 
 
-def _in_ns3(rate: float, folder: Path) -> tuple[float, float]:
-    done = [ns3.run(flooding_scenario(rate, seed=seed), flooding_load(rate), folder) for seed in SEEDS]
+def _in_ns3(other: ns3.Ns3, rate: float, folder: Path) -> tuple[float, float]:
+    done = [other.run(flooding_scenario(rate, seed=seed), flooding_load(rate), folder) for seed in SEEDS]
     return _measured(rate, mean(one.sent for one in done), mean(one.received for one in done))
 
 

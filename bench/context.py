@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import roamcast.papers
 from bench.map_cells import print_costs
-from roamcast.analysis.context_truth import outcome
+from roamcast.analysis.context_truth import count_delivered
 from roamcast.analysis.run import Run
 from roamcast.analysis.summary import RunSummary, summarise
 from roamcast.facts.sinks import MemorySink
@@ -31,7 +31,7 @@ def measured(raw: Mapping[str, Any]) -> tuple[float, RunSummary, str]:
     scenario, facts = check(dict(raw), "bench", Path()), MemorySink()
     report = simulate(scenario, facts)
     tables = facts.tables()
-    found = outcome(tables, reach=scenario.radio.longest, end=round(scenario.duration * SECOND))
+    found = count_delivered(tables, reach=scenario.radio.longest, end=round(scenario.duration * SECOND))
     summary = summarise(Run.over(tables, scenario))
     return report.cpu, summary, f"{found.delivered} of {found.ideal} ideal pairs"
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from roamcast.statistics.bootstrap import Array, plain, weights
+from roamcast.statistics.bootstrap import Array, equal_weights, weights
 from roamcast.statistics.intervals import Estimate
 from studies.map.cells import Cell, Setting
 
@@ -71,7 +71,7 @@ class Verdict:
 
 def judge(cell: Cell, deadline: int, threshold: float = THRESHOLD) -> Verdict:
     measure = f"delivered_of_possible_{deadline}"
-    drawn = weights(len(cell.seeds)) if len(cell.seeds) > 1 else plain(len(cell.seeds))
+    drawn = weights(len(cell.seeds)) if len(cell.seeds) > 1 else equal_weights(len(cell.seeds))
     names, costs = list(cell.protocols()), []
     standings = []
     for name, settings in cell.protocols().items():
@@ -122,7 +122,9 @@ def _at_threshold(
 
 
 def _standing(protocol: str, settings: Sequence[Setting], levels: Array, prices: Array, threshold: float) -> Standing:
-    cost, knob = (float(one[0]) for one in _at_threshold(plain(len(levels)), settings, levels, prices, threshold))
+    cost, knob = (
+        float(one[0]) for one in _at_threshold(equal_weights(len(levels)), settings, levels, prices, threshold)
+    )
     means = levels.mean(axis=0)
     if not math.isfinite(cost):
         return Standing(protocol, None, max(0.0, float(means.max())), math.inf, 0.0)

@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from analysis.runs import by_hand, values_of
 from roamcast.analysis import compilation, kernels
+from roamcast.sim.core import compilation as simulator
 
 
 def compiled() -> dict[str, list[Any]]:
@@ -23,17 +25,26 @@ def test_no_measure_compiles_anything_after_the_kernels_are_loaded() -> None:
     assert compiled() == before
 
 
-def test_a_cold_cache_is_noticed_without_loading_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "load", "kept"),
+    [
+        (compilation, "load_kernels", "analysis_1234/kernels.relayed-1.py311.nbi"),
+        (simulator, "load_kernel", "sim_1234/kernel._advance-1.py311.nbi"),
+    ],
+    ids=["measures", "simulator"],
+)
+def test_a_cold_cache_is_noticed_without_loading_anything(
+    module: ModuleType, load: str, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded: list[object] = []
-    monkeypatch.setattr(compilation, "load_kernels", loaded.append)
+    monkeypatch.setattr(module, load, loaded.append)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compilation.compile_if_needed(print)
+    module.compile_if_needed(print)
     assert loaded == [print]
-    kept = tmp_path / "analysis_1234" / "kernels.relayed-1.py311.nbi"
-    kept.parent.mkdir()
-    kept.touch()
-    compilation.compile_if_needed(print)
+    (tmp_path / kept).parent.mkdir()
+    (tmp_path / kept).touch()
+    module.compile_if_needed(print)
     assert loaded == [print], "newer than the source"
-    os.utime(kept, (1, 1))
-    compilation.compile_if_needed(print)
+    os.utime(tmp_path / kept, (1, 1))
+    module.compile_if_needed(print)
     assert loaded == [print, print], "older than the source"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from content.conditions import ContextualEvent, ContextualSubscription, Lifetime, matches
 from facts.rows import complete
-from roamcast.analysis.context_truth import Configuration, ContextCounts, ContextPair, ideal, outcome
+from roamcast.analysis.context_truth import Configuration, ContextCounts, ContextPair, count_delivered, ideal
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event
@@ -153,8 +153,8 @@ def test_outcome_counts_what_was_delivered_of_the_ideal_pairs_and_beyond() -> No
     ]
     subscribe = [subscribed(1, 0, 2, None, None, None), subscribed(2, 0, 2, None, None, None)]
     facts = freeway(subscribe=subscribe, deliver=delivered)
-    assert outcome(facts, reach=REACH, end=END) == ContextCounts(2, 1, 1)
-    assert outcome(facts, reach=REACH, end=END, start=2 * S + 1) == ContextCounts(0, 0, 0)
+    assert count_delivered(facts, reach=REACH, end=END) == ContextCounts(2, 1, 1)
+    assert count_delivered(facts, reach=REACH, end=END, start=2 * S + 1) == ContextCounts(0, 0, 0)
 
 
 # --- Small worlds -----------------------------------------------------------------------------------------------------

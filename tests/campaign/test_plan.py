@@ -316,6 +316,25 @@ def test_a_plan_lists_the_runs_and_estimates_the_time(tmp_path: Path) -> None:
     assert 18 * 0.05 < told["cpu_s"] < 18 * 0.1  # a run costs 0.05 s however short, and these are short
 
 
+def test_a_change_is_in_all_runs_below_axes_and_variants(tmp_path: Path) -> None:
+    """`--set`: for every point and variant, but what those set themselves stays."""
+    axes, variants = [axis("radio.range", 100, 150)], [{"name": "a"}, {"name": "b", "set": {"duration": 7}}]
+    changed = made(tmp_path, seeds=1, axes=axes, variants=variants).changed(["nodes=12", "radio.range=9", "duration=8"])
+    rows = plan([changed])
+    assert scenarios(rows, "nodes") == [12] * 4
+    assert [row["variant"] for row in rows.rows] == ["a", "a", "b", "b"]
+    assert scenarios(rows, "radio", "range") == [100.0, 150.0, 100.0, 150.0]
+    assert scenarios(rows, "duration") == [8.0, 8.0, 7.0, 7.0]
+
+
+def test_the_scenario_with_changes_is_explained_and_can_be_run(tmp_path: Path) -> None:
+    found = CliRunner().invoke(main, ["campaign", str(EXAMPLE), "--set", "nodes=12", "--explain"])
+    assert tomllib.loads(found.stdout)["nodes"] == 12
+    (tmp_path / "whole.toml").write_text(found.stdout)
+    checked = CliRunner().invoke(main, ["scenario", "--check", str(tmp_path / "whole.toml")])
+    assert "12 nodes in 400 m" in checked.stdout, checked.output
+
+
 def test_every_default_is_explained() -> None:
     general = CliRunner().invoke(main, ["campaign", "--explain"]).output
     assert "seeds: a whole number, or a list of whole numbers; default 10" in general

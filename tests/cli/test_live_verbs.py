@@ -184,13 +184,25 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("pub", "a=nan"), "error: attribute 'a' is NaN, which no comparison can match\n"),
         (("pub", "--payload", "missing"), "error: missing: cannot be read: No such file or directory\n"),
         (("sub", "a < < 1"), "error: at position 4: expected a value"),
-        (("status", "--api", "nowhere"), "error: address 'nowhere': expected HOST:PORT"),
+        (("pub", "--xml", "doc.xml", "--schema", "doc.xml"), "error: doc.xml: the schema has what is not"),
+        (("status", "--api", "nowhere"), "error: address 'nowhere': expected HOST:PORT, such as 127.0.0.1:47475, or"),
+        (("status", "--api", "http://a:1"), "error: address 'http://a:1': expected HOST:PORT"),
         (("status", "--token-file", "missing"), "error: missing: the token cannot be read"),
         (("status",), "error: no node answers in "),
         (("status", "--api", "10.0.0.1:1", "--tls-cert", "missing"), "error: missing: cannot be used as a certificate"),
+        (("bridge", "http://a"), "error: http://a: expected mqtt://HOST"),
+        (("bridge", "mqtt://a", "--password-file", "missing"), "error: missing: the password cannot be read: No such"),
+        (("bridge", "mqtt://a", "--password-file", "secret"), "error: secret: a password is one line of text\n"),
+        (("bridge", "mqtt://a", "--password-file", "doc.xml"), "error: doc.xml: the password is open to every user"),
+        (("bridge", "mqtt://a", "--out", "a/#/b"), "error: --out 'a/#/b': "),
+        (("bridge", "mqtt://a", "--out", "$filter/a <"), "error: --out '$filter/a <': "),
+        (("bridge", "mqtt://a", "--in", "$filter/a < 1"), "error: --in '$filter/a < 1': "),
+        (("bridge", "mqtt://a"), "error: no node answers in "),
         (("node", "--id", "-1", "--insecure"), "error: --id -1: a node's number is from 0 to 2147483647\n"),
         (("node", "--id", "1"), "error: a node needs the network's key"),
-        (("node", "--id", "1", "--key", "missing"), "error: the key missing cannot be read"),
+        (("node", "--id", "1", "--key", "missing"), "error: the key missing cannot be read: No such file or directory"),
+        (("node", "--id", "1", "--insecure", "--mqtt", "1883"), "error: --mqtt '1883': expected HOST:PORT"),
+        (("node", "--id", "1", "--insecure", "--address", "10.0.0"), "error: --address 10.0.0: expected an IPv4"),
         (("node", "--id", "1", "--insecure", "--air", "x"), "error: --air 'x': expected HOST:PORT"),
         (("node", "--id", "1", "--insecure", "--protocol", "floding"), "error: no protocol is named 'floding'; did"),
         (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: flooding has no parameter"),
@@ -200,6 +212,9 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_message(words: tuple[str, ...], said: str) -> None:
+    Path("doc.xml").write_text("<no/>")
+    Path("secret").write_bytes(b"\xff")
+    Path("secret").chmod(0o600)
     result = roamcast(*words)
     assert result.exit_code == 2
     assert result.stderr.startswith(said)
@@ -251,12 +266,15 @@ def test_a_network_with_an_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [
         (
             ("add", "m", "7", "abc", "--owner", "owner"),
-            "error: an identity is 64 hex digits, as 'roamcast key identity'",
+            "error: 'abc' is not an identity: expected the 64 hex digits that 'roamcast key identity' prints",
         ),
-        (("add", "m", "7", "x" * 64, "--owner", "owner"), "error: an identity is 64 hex digits"),
-        (("add", "m", "7", "0" * 64, "--owner", "owner"), "error: an identity is 64 hex digits"),
+        (("add", "m", "7", "x" * 64, "--owner", "owner"), "error: 'xxxxx"),
+        (("add", "m", "7", "0" * 64, "--owner", "owner"), "error: '00000"),
         (("add", "m", "7", "5" * 64, "--owner", "none"), "error: the key none cannot be read: No such file"),
-        (("revoke", "m", "7", "--owner", "owner"), "error: m: cannot be read: No such file"),
+        (
+            ("revoke", "m", "7", "--owner", "owner"),
+            "error: the members file m cannot be read: No such file",
+        ),
     ],
 )
 def test_what_an_owner_may_get_wrong(words: tuple[str, ...], said: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast.cli.main import GROUPS, VERBS, main
+from roamcast.cli.protocols import SUMMARIES
 from roamcast.cli.screen import example
 from roamcast.facts.schema import tables_of
 from roamcast.protocols.catalogue import CATALOGUE
@@ -315,6 +316,10 @@ def test_the_short_help_of_every_verb_is_its_first_sentence() -> None:
         assert "..." not in roamcast(*words, "--help").stdout.partition("Options:")[2]
 
 
+def test_the_list_has_each_protocols_own_summary() -> None:
+    assert list(SUMMARIES.items()) == [(name, entry.summary) for name, entry in CATALOGUE.items()]
+
+
 def test_a_protocols_parameters_are_explained() -> None:
     assert roamcast("protocols", "flooding").stdout == (
         "flooding: every node that hears an event for the first time passes it on\n"
@@ -380,8 +385,7 @@ def test_what_people_type_most_loads_nothing_heavy(words: tuple[str, ...]) -> No
     loaded = set(done.stderr.split())
     assert "roamcast.cli.main" in loaded
     assert not {"aiohttp", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich"} & loaded
-    if words != ("protocols",):
-        assert "roamcast.protocols.hint" not in loaded
+    assert "roamcast.protocols.hint" not in loaded
 
 
 def test_a_node_loads_nothing_that_only_simulates_and_measures() -> None:

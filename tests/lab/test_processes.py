@@ -1,12 +1,14 @@
 """The nodes' processes: they are the program, their ends are reported, and none is left behind."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from multiprocessing import forkserver as standard
 from pathlib import Path
 
@@ -127,8 +129,9 @@ LEAVE = """
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_whatever_ends_the_lab_ends_its_processes(tmp_path: Path, how: signal.Signals) -> None:
+@contextlib.contextmanager
+def leaving(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A lab in a process of its own: it, and the ids of the fork server and of two nodes."""
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(LEAVE), str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -138,20 +141,19 @@ def test_whatever_ends_the_lab_ends_its_processes(tmp_path: Path, how: signal.Si
         assert lab.stdout is not None
         pids = [int(word) for word in lab.stdout.readline().split()]
         assert len(pids) == 3
+        yield lab, pids
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_whatever_ends_the_lab_ends_its_processes(tmp_path: Path, how: signal.Signals) -> None:
+    with leaving(tmp_path) as (lab, pids):
         lab.send_signal(how)
         lab.wait(PATIENCE)
         wait_until_gone(pids)
 
 
 def test_children_go_with_a_forkserver_that_is_killed(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LEAVE), str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as lab:
-        assert lab.stdout is not None
-        pids = [int(word) for word in lab.stdout.readline().split()]
+    with leaving(tmp_path) as (lab, pids):
         os.kill(pids[0], signal.SIGKILL)
         wait_until_gone(pids)
         lab.kill()

@@ -22,7 +22,8 @@ from roamcast.cli.main import main
 from roamcast.errors import ConfigError
 from roamcast.live import control, gate
 from roamcast.live.client import Client, ClientError
-from roamcast.live.mqtt.packets import V311, Connack, Connect, write
+from roamcast.live.mqtt.packets import V311, Connack, Connect
+from roamcast.live.mqtt.wire import write
 from roamcast.live.node import Node
 from roamcast.live.places import default_address, find_address
 

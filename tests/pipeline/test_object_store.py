@@ -18,7 +18,7 @@ import roamcast
 from pipeline.measured import Run, S, tables, write_campaign
 from pipeline.tiny import planned
 from roamcast.campaign.folder.recorded import open_run
-from roamcast.campaign.folder.survey import compare
+from roamcast.campaign.folder.survey import check_same_campaign
 from roamcast.campaign.folder.upload import upload
 from roamcast.campaign.folder.verify import verify
 from roamcast.cli.main import main
@@ -186,7 +186,7 @@ def test_a_packed_copy_is_few_files_and_says_the_same(
     problems = verify(copy)[1]
     assert "its digest differs" in problems[0]
     with pytest.raises(RoamcastError, match="packed copy of a campaign"):
-        compare(planned(tmp_path), tmp_path / "copy")
+        check_same_campaign(planned(tmp_path), tmp_path / "copy")
 
 
 def test_spark_reads_a_scheme_that_it_knows_by_itself(

@@ -153,6 +153,7 @@ def test_points_of_two_axes_in_words() -> None:
     places = [(rate, speed) for rate in (1, 2, 3) for speed in (5, 10)]
     axes = ("rate", "speed")
     assert where(places, places, axes) == " at every rate and speed"
+    assert where(places, places, ("rate", "nodes")) == " at every value of rate and nodes"
     assert where([(1, 5), (2, 5), (3, 5)], places, axes) == " at speed 5"
     assert where([(1, 5), (1, 10)], places, axes) == " at rate 1"
     assert where(places[:-1], places, axes) == " everywhere but at rate 3, speed 10"

@@ -9,6 +9,7 @@ from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, S
 from roamcast.campaign.define.experiment import Variant
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.source import SummaryRow
+from roamcast.report.titles import first_upper
 
 ABOUT = [Measure(name="delay_p95", title="delay, 95th percentile (s)"), Measure(name="overhead")]
 
@@ -108,3 +109,7 @@ def test_titles_have_units() -> None:
     assert chart_of(axes, [], rows, "interval (beacons)", "delay_p95").x_title == "interval (beacons)"
     assert chart_of([SweptAxis("rate", [1], "workload.publishers[0].rate")], [], [], "rate").x_title == "rate (msg/s)"
     assert chart_of([], [], [], "x", "my_own").y_title == "my own"
+
+
+def test_a_title_begins_upper_case_but_for_a_single_letter() -> None:
+    assert [first_upper(text) for text in ("degree", "p", "p (share)", "")] == ["Degree", "p", "p (share)", ""]

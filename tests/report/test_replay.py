@@ -1,5 +1,6 @@
 """The replay page in a real browser: it plays, scrubs, steps, follows, and tells a node's and an event's story."""
 
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,13 +121,40 @@ def test_nodes_are_exactly_where_their_legs_say(page: Browser) -> None:
     assert page.evaluate("[roamcast.run.movement.x[1], roamcast.run.movement.y[1]]") == [300, 100]
 
 
+def test_it_begins_at_the_first_event_so_slowly_that_one_sees_it_spread(page: Browser) -> None:
+    """Flooding takes milliseconds, so at a fiftieth. What takes 20 s is shown in 4."""
+    assert now(page) == page.evaluate("roamcast.run.event.time[0]") > 0
+    assert text(page, "#speed-text") == "1/50×"
+    page.evaluate("roamcast.run.deliver.time[0] = roamcast.run.event.time[0] + 20, roamcast._begin()")
+    assert page.evaluate("roamcast.clock.speed") == 5
+
+
+def test_numbers_of_crowded_nodes_cover_neither_each_other_nor_nodes(page: Browser) -> None:
+    """Four nodes in a row, 5 m from each other: there is not room for all numbers but that of the node pointed at."""
+    found = page.evaluate("""(() => {
+        const { stage, view } = roamcast.sides[0], { x, y } = roamcast.run.movement, shown = [];
+        stage._sprites.label = (context, node, px, py) => shown.push([node, px, py]);
+        for (let node = 0; node < 4; node++) [x[node], y[node]] = [500 + 5 * node, 200];
+        view.hovered = 3;
+        stage._numbers();
+        const { camera } = roamcast;
+        return { shown, dots: [...x].map((at, node) => [camera.screenX(at), camera.screenY(y[node])]) };
+    })()""")
+    shown, dots = found["shown"], found["dots"]
+    assert shown[0][0] == 3
+    assert 2 <= len(shown) < 4
+    apart = [abs(x - other) >= 7 or abs(y - up) >= 10 for (_, x, y), (_, other, up) in itertools.combinations(shown, 2)]
+    assert all(apart)
+    assert all(abs(x - across) >= 9 or abs(y - up) >= 11 for _, x, y in shown for across, up in dots)
+
+
 def test_it_plays_pauses_and_changes_its_speed(page: Browser) -> None:
-    assert now(page) == 0
+    begin = now(page)
     press(page, " ")
     deadline = time.monotonic() + 20
-    while now(page) == 0 and time.monotonic() < deadline:
+    while now(page) == begin and time.monotonic() < deadline:
         pass
-    assert now(page) > 0
+    assert now(page) > begin
     press(page, " ")
     stopped = now(page)
     assert page.evaluate("new Promise((done) => setTimeout(() => done(roamcast.clock.time), 50))") == stopped
@@ -144,6 +172,7 @@ def test_dragging_along_the_time_axis_goes_there(page: Browser) -> None:
 
 def test_it_steps_from_frame_to_frame(page: Browser) -> None:
     starts = page.evaluate("[...roamcast.run.frame.start.slice(0, 3)]")
+    press(page, "Home")
     for start in starts:
         press(page, "ArrowRight")
         assert now(page) == start

@@ -36,8 +36,8 @@ def campaign(out: Path, **planned: Scenario) -> Path:
     runs = []
     for seed in (1, 2, 3):
         encoded = msgspec.json.encode(planned.get(f"seed_{seed}", scenario)).decode()
-        place = {"variant": "hint", "point": 1, "seed": seed, "experiment": "credits"}
-        runs.append(Run(f"hint-1-{seed}", facts, simulated=5.0, nodes=4, scenario=encoded, **place))
+        name = f"hint-1-{seed}"
+        runs.append(Run(name, facts, 5.0, 0.0, 4, encoded, variant="hint", point=1, seed=seed, experiment="credits"))
     return write_campaign(write_folder(out, error=None), runs)
 
 

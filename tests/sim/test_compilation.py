@@ -1,13 +1,11 @@
 """A first run says that it compiles, and only then."""
 
 import gc
-import os
-from pathlib import Path
 
 import pytest
 from numba import njit
 
-from roamcast.sim.core import compilation
+from roamcast.sim.core import compilation, kernel
 
 
 def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,24 +22,19 @@ def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(lines) == 2, "there was nothing left to compile"
 
 
+def test_everything_that_python_calls_is_compiled_ahead() -> None:
+    compilation.load_kernel()
+    entries = {
+        name: one.signatures
+        for name, one in vars(kernel).items()
+        if hasattr(one, "signatures") and not one.targetoptions.get("no_cpython_wrapper")
+    }
+    assert {"_advance", "_overheard_at"} <= entries.keys()
+    assert [name for name, signatures in entries.items() if not signatures] == []
+
+
 def test_what_is_loaded_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "_call_all", lambda: None)
     gc.unfreeze()
     compilation.load_kernel()
     assert gc.get_freeze_count() > 10_000, "modules and their classes and functions are more than that"
-
-
-def test_a_cold_cache_is_noticed_without_loading_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[object] = []
-    monkeypatch.setattr(compilation, "load_kernel", loaded.append)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compilation.compile_if_needed(print)
-    assert loaded == [print]
-    kept = tmp_path / "sim_1234" / "kernel._advance-1.py311.nbi"
-    kept.parent.mkdir()
-    kept.touch()
-    compilation.compile_if_needed(print)
-    assert loaded == [print], "newer than the source"
-    os.utime(kept, (1, 1))
-    compilation.compile_if_needed(print)
-    assert loaded == [print, print], "older than the source"

@@ -18,6 +18,7 @@ from roamcast.sim.mobility import (
     Building,
     Buildings,
     Column,
+    Groups,
     HotSpots,
     Leg,
     Model,
@@ -26,8 +27,10 @@ from roamcast.sim.mobility import (
     Recorded,
     ScenarioError,
     Static,
+    Streets,
     position,
 )
+from roamcast.sim.mobility.streets import StreetMap
 from roamcast.units import SECOND
 
 HERE = Path(__file__).parent
@@ -62,6 +65,18 @@ models: st.SearchStrategy[Model] = st.one_of(
         attraction=shares,
         speed=speeds,
         pause=pauses,
+    ),
+    st.builds(
+        Groups,
+        size=st.integers(1, 6),
+        radius=st.floats(0, 500),
+        interval=st.floats(0.1, 100),
+        speed=speeds,
+        pause=pauses,
+    ),
+    st.builds(Streets, blocks=st.tuples(st.integers(1, 4), st.integers(1, 4)), speed=speeds, pause=pauses),
+    st.builds(
+        Streets, streets=st.just((((0.0, 0.0), (50.0, 0.0), (50.0, 7.0)), ((50.0, 0.0), (1.0, 50.0)))), speed=speeds
     ),
     st.builds(Column, speed=speeds, pause=pauses, gap=st.floats(0.1, 12), deviation=st.floats(0, 100)),
     st.builds(
@@ -119,11 +134,64 @@ def test_a_walk_depends_on_seed_and_node_alone(model: Model, area: Area, seed: i
 
 
 @pytest.mark.parametrize(
-    "model", [RandomWaypoint(), HotSpots(spots=((5.0, 5.0),), radius=9.0), Column(), Static(), Buildings()]
+    "model",
+    [
+        RandomWaypoint(),
+        HotSpots(spots=((5.0, 5.0),), radius=9.0),
+        Groups(),
+        Streets(),
+        Column(),
+        Static(),
+        Buildings(),
+    ],
 )
 def test_seeds_and_nodes_differ(model: Model) -> None:
     firsts = [next(walk) for seed in (1, 2) for walk in model.walks(KM, 3, seed, HERE)]
     assert len(set(firsts)) == 6
+
+
+def test_a_group_keeps_together() -> None:
+    """Without a radius its members walk as one: on the way of the centre. With one they are at most that far from it,
+    and no faster than it by more than 2 · radius / interval."""
+    alone, loose = Groups(size=3, radius=0.0), Groups(size=3, radius=30.0, interval=4.0)
+    centre, together = (until(walk, 600) for walk in alone.walks(KM, 4, 7, HERE)[:2])
+    apart = until(loose.walks(KM, 4, 7, HERE)[1], 600)
+    distances = []
+    for seconds in range(0, 600, 7):
+        place = at(iter(centre), seconds)
+        assert at(iter(together), seconds) == pytest.approx(place, abs=1e-6)
+        distances.append(math.dist(at(iter(apart), seconds), place))
+    assert 20 < max(distances) <= 30 + 1e-6
+    paces = [math.dist(leg[2:4], leg[4:6]) / (leg.end - leg.start) * SECOND for leg in apart]
+    assert 2 < max(paces) <= 2 + 2 * 30 / 4 + 1e-3
+
+
+def test_groups_are_nodes_in_a_row_and_go_their_own_ways() -> None:
+    walks = Groups(size=2, radius=0.0).walks(KM, 5, 7, HERE)
+    starts = [next(walk)[2:4] for walk in walks]
+    assert starts[0] == starts[1] != starts[2] == starts[3] != starts[4]
+
+
+H = (((0.0, 0.0), (0.0, 50.0), (0.0, 100.0)), ((0.0, 50.0), (40.0, 50.0)), ((40.0, 0.0), (40.0, 50.0), (40.0, 100.0)))
+"""Two streets and one across, the letter H."""
+
+
+def test_the_way_is_the_shortest_along_streets() -> None:
+    streets = StreetMap(H)
+    number = {corner: index for index, corner in enumerate(streets.corners)}
+    start, end = number[0.0, 0.0], number[40.0, 100.0]
+    assert streets.way(start, end) == [(0.0, 0.0), (0.0, 50.0), (40.0, 50.0), (40.0, 100.0)]
+    assert streets.length(start, end) == 140
+    assert streets.along(start, end, 0.5) == ((20.0, 50.0), [(40.0, 50.0), (40.0, 100.0)])
+    assert streets.along(start, end, 0.0)[0] == (0.0, 0.0)
+
+
+def test_nobody_leaves_the_streets() -> None:
+    """Every leg lies on one of H's five stretches: x is 0 or 40, or y is 50."""
+    for walk in Streets(streets=H, pause=(0.0, 5.0)).walks(KM, 20, 3, HERE):
+        for leg in until(walk, 300):
+            on = {(leg.x0, leg.x1) == (side, side) for side in (0.0, 40.0)} | {(leg.y0, leg.y1) == (50.0, 50.0)}
+            assert any(on), leg
 
 
 def test_a_walk_of_random_waypoint_does_not_change_with_the_number_of_nodes() -> None:
@@ -377,6 +445,18 @@ PROBLEMS: list[tuple[Model, str, str]] = [
     ),
     (HotSpots(spots=((1.0, 1.0),), radius=5.0, speed=(-1.0, 2.0)), "speed", "the least speed -1 m/s: "),
     (HotSpots(spots=((1.0, 1.0),), radius=5.0, pause=(-1.0, 2.0)), "pause", "the least pause -1 s: "),
+    (Groups(speed=(0.0, 2.0)), "speed", "the least speed 0 m/s: "),
+    (Groups(pause=(-2.0, 2.0)), "pause", "the least pause -2 s: "),
+    (Streets(speed=(0.0, 2.0)), "speed", "the least speed 0 m/s: "),
+    (Streets(pause=(-2.0, 2.0)), "pause", "the least pause -2 s: "),
+    (Streets(blocks=(5, 0)), "blocks", "5 x 0 blocks: a grid has one or more in each direction"),
+    (Streets(streets=(((1.0, 1.0), (1.0, 1001.0)),)), "streets", "corner 1 at (1, 1001): it must lie in the area"),
+    (Streets(streets=(((1.0, 1.0),),)), "streets", "street 0: it must have two corners or more"),
+    (
+        Streets(streets=(((1.0, 1.0), (1.0, 9.0)), ((5.0, 5.0), (5.0, 9.0)))),
+        "streets",
+        "no way leads from corner (1.0, 1.0) to corner (5.0, 5.0): all must be connected",
+    ),
     (Column(speed=(0.0, 2.0)), "speed", "the least speed 0 m/s: "),
     (Column(pause=(-2.0, 2.0)), "pause", "the least pause -2 s: "),
     (Column(gap=501.0), "gap", "501 m: a column of 3 nodes must fit along a side of the area of 1000 m × 1000 m"),
@@ -467,13 +547,17 @@ def test_models_are_decoded_by_their_tags() -> None:
 
     assert decoded('model = "random-waypoint"\nspeed = [1, 2]') == RandomWaypoint(speed=(1.0, 2.0))
     assert decoded('model = "hot-spots"\nspots = [[1, 2]]\nradius = 9') == HotSpots(spots=((1.0, 2.0),), radius=9.0)
+    assert decoded('model = "groups"\nsize = 3\nradius = 9') == Groups(size=3, radius=9.0)
+    assert decoded('model = "streets"\nstreets = [[[1, 2], [3, 4]]]') == Streets(streets=(((1.0, 2.0), (3.0, 4.0)),))
     assert decoded('model = "column"\nwaypoints = [[1, 2], [3, 4]]') == Column(waypoints=((1.0, 2.0), (3.0, 4.0)))
     assert decoded('model = "static"\npositions = [[1, 2]]') == Static(positions=((1.0, 2.0),))
     assert decoded('model = "buildings"\nbuildings = [[1, 2, 3, 4]]') == Buildings(buildings=(Building(1, 2, 3, 4),))
     assert decoded('model = "recorded"\nfile = "a.csv"') == Recorded(file="a.csv")
 
 
-@pytest.mark.parametrize("model", [RandomWaypoint, HotSpots, Column, Static, Buildings, Recorded, Area])
+@pytest.mark.parametrize(
+    "model", [RandomWaypoint, HotSpots, Groups, Streets, Column, Static, Buildings, Recorded, Area]
+)
 def test_every_field_has_a_description(model: type[msgspec.Struct]) -> None:
     for field in msgspec.inspect.type_info(model).fields:  # type: ignore[attr-defined]
         assert isinstance(field.type, msgspec.inspect.Metadata)

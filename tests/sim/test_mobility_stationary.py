@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from roamcast.sim.mobility import Area, Buildings, HotSpots, Leg, Model, RandomWaypoint, position
+from roamcast.sim.mobility import Area, Buildings, Groups, HotSpots, Leg, Model, RandomWaypoint, Streets, position
 from roamcast.sim.mobility.buildings import Building
 from roamcast.units import SECOND
 
@@ -138,6 +138,24 @@ def test_hot_spots_start_as_they_go_on(pause: tuple[float, float]) -> None:
         assert now == pytest.approx(then, abs=math.sqrt(2) * share_error(then))
     by_chance = math.pi * 100**2 / (AREA.width * AREA.height)
     assert min(shares(first)[:2]) > 1.5 * by_chance
+
+
+@pytest.mark.parametrize("pause", [(0.0, 0.0), (10.0, 200.0)])
+@pytest.mark.parametrize("kind", [Groups, Streets])
+def test_groups_and_streets_start_as_they_go_on(kind: type[Groups] | type[Streets], pause: tuple[float, float]) -> None:
+    """Groups of one, which are independent. The shares: in the middle, near the border, slow."""
+    model = (
+        Groups(size=1, radius=60.0, speed=(LOW, HIGH), pause=pause)
+        if kind is Groups
+        else Streets(blocks=(3, 2), pause=pause)
+    )
+    first, later = at_start_and_later(model)
+
+    def shares(seen: Floats) -> list[float]:
+        return [central(seen), float(np.mean(seen[:, 0] < 0.1 * AREA.width)), float(np.mean(seen[:, 2] < 5))]
+
+    for now, then in zip(shares(first), shares(later), strict=True):
+        assert now == pytest.approx(then, abs=math.sqrt(2) * share_error(then))
 
 
 @pytest.mark.parametrize("attraction", [1.0, 0.6])

@@ -185,7 +185,7 @@ def test_fields_of_every_shape_are_explained() -> None:
 
 def test_every_movement_model_has_its_section() -> None:
     headings = [section.heading for section in explain(Scenario)]
-    models = ("random-waypoint", "hot-spots", "column", "static", "buildings", "recorded")
+    models = ("random-waypoint", "hot-spots", "groups", "streets", "column", "static", "buildings", "recorded")
     assert [heading for heading in headings if heading.startswith("[movement]")] == [
         f'[movement] with model = "{model}"' for model in models
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.statistics.bootstrap import crossing, plain, weights
+from roamcast.statistics.bootstrap import crossing, equal_weights, weights
 from roamcast.statistics.correction import holm
 from roamcast.statistics.evidence import BootstrapDraws, Chosen, Evidence, Sample, ShareOfRise
 from roamcast.statistics.intervals import interval, t_quantile, t_tail
@@ -174,8 +174,8 @@ def test_a_crossing_by_hand() -> None:
     """Levels 1, 3, 2 on average; 2 is reached half way between the first two points, where the values are 15 and 25."""
     levels, values = np.array([[0.5, 2.5, 2.0], [1.5, 3.5, 2.0]]), np.array([[10.0, 20.0, 0.0], [20.0, 30.0, 0.0]])
     for target, found in [([2.0, 2.0], [15.0, 25.0]), ([1.0, 1.0], [10.0, 20.0]), ([2.0, 4.0], [20.0, 30.0])]:
-        assert crossing(plain(2), levels, values, np.array(target)).tolist() == [found]
-    assert np.isnan(crossing(plain(2), levels, values, np.array([3.1, 3.1]))).all()
+        assert crossing(equal_weights(2), levels, values, np.array(target)).tolist() == [found]
+    assert np.isnan(crossing(equal_weights(2), levels, values, np.array([3.1, 3.1]))).all()
 
 
 @settings(max_examples=50)

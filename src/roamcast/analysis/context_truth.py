@@ -362,7 +362,7 @@ def has_contexts(facts: Mapping[str, pa.Table]) -> bool:
     return any(table in facts and facts[table][name].null_count < len(facts[table]) for table, name in asked)
 
 
-def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> ContextCounts:
+def count_delivered(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0) -> ContextCounts:
     """How many ideal pairs there are, and how many of them were delivered."""
     wanted = ideal(facts, reach=reach, end=end, start=start)
     measured = {event for time, event in read_rows(facts, "publish", "time", "event") if time >= start}

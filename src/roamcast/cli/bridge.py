@@ -11,6 +11,7 @@ import click
 from roamcast.cli.connection import NodeOptions, connecting, stopped_by_signals, with_node
 from roamcast.cli.options import FILE
 from roamcast.errors import ConfigError
+from roamcast.live.places import read_secret
 
 if TYPE_CHECKING:
     from roamcast.live.mqtt.peer import Bridge, Target
@@ -75,7 +76,9 @@ def bridge(
     from roamcast.live.mqtt.peer import Bridge, Target
     from roamcast.live.places import default_bridge_state
 
-    password = None if password_file is None else password_file.read_text(encoding="utf-8").strip()
+    for option, filters in (("--out", outwards), ("--in", inwards)):
+        _check(option, filters)
+    password = None if password_file is None else _password(password_file)
     broker = Target.of_broker(url, password, None if broker_cert is None else str(broker_cert))
     number, node = _node(connection)
     if state is None:
@@ -88,6 +91,27 @@ def bridge(
         await _run(made, str(state))
 
     asyncio.run(run())
+
+
+def _check(option: str, filters: tuple[str, ...]) -> None:
+    """A broker would end the connection without a reason that helps."""
+    from roamcast.live.mqtt.packets import PacketError
+    from roamcast.live.mqtt.topics import CONTENT, filter_of
+
+    for text in filters:
+        try:
+            if option == "--in" and text.startswith(CONTENT):
+                raise ConfigError(f"--in {text!r}: only nodes know {CONTENT}, not brokers")
+            filter_of(text.removeprefix("$share/"))
+        except PacketError as problem:
+            raise ConfigError(f"{option} {text!r}: {problem}") from None
+
+
+def _password(file: Path) -> str:
+    text = read_secret(file, "password")
+    if not text:
+        raise ConfigError(f"{file}: a password is one line of text")
+    return text
 
 
 def _node(connection: NodeOptions) -> "tuple[int, Target]":

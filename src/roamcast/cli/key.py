@@ -95,7 +95,9 @@ def add(members: Path, node: int, identity: str, owner: Path) -> None:
     try:
         public = PublicKey(bytes.fromhex(identity)).octets
     except ValueError:
-        raise KeyProblem(f"an identity is {2 * PUBLIC} hex digits, as 'roamcast key identity' prints it") from None
+        raise KeyProblem(
+            f"{identity!r} is not an identity: expected the {2 * PUBLIC} hex digits that 'roamcast key identity' prints"
+        ) from None
     listed = MembersFile.load(members) if members.exists() else MembersFile()
     listed.add(node, public, Identity(load_owner(owner))).save(members)
 

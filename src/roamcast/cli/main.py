@@ -19,6 +19,7 @@ GROUPS: Final = {
         "scenario": "Explain scenarios, print an example, or check a file.",
         "protocols": "List the protocols, or explain the parameters of one.",
         "run": "Simulate a scenario, and print a summary.",
+        "compile": "Compile the simulator and the measures for this machine.",
         "lab": "Run a scenario on real node processes, in real time.",
         "traces": "Import, describe and export recorded movement and contacts.",
     },

@@ -4,9 +4,9 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 import click
 
@@ -19,6 +19,8 @@ from roamcast.errors import ContentError
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
+
+T = TypeVar("T")
 
 _KINDS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 _ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
@@ -183,9 +185,14 @@ def _from_xml(file: Path, carry: Carry, schema: Path | None) -> Event:
     from roamcast.content.document import event_of_document
     from roamcast.content.xml import Schema
 
-    known, document = None if schema is None else Schema.from_xsd(_bytes(schema)), _bytes(file)
+    known = None if schema is None else _read(schema, Schema.from_xsd)
+    return _read(file, lambda document: event_of_document(document, carry, known))
+
+
+def _read(file: Path, make: Callable[[bytes], T]) -> T:
+    octets = _bytes(file)
     try:
-        return event_of_document(document, carry, known)
+        return make(octets)
     except ContentError as problem:
         raise ContentError(f"{file}: {problem}") from None
 

@@ -18,6 +18,7 @@ from roamcast.errors import ContentError
 if TYPE_CHECKING:
     from roamcast.live.client import Client, Events, Received
 
+_ID: Final = click.IntRange(0, 2**63 - 1)
 _RETRY: Final = 1.0
 """Seconds between two attempts to reach a node that has stopped."""
 
@@ -27,7 +28,7 @@ _RETRY: Final = 1.0
 @click.option("--xpath", metavar="EXPRESSION", help="XPath expression instead of FILTER.")
 @click.option("--xml", "documents", is_flag=True, help="Print the XML document of an event that carries one.")
 @click.option("--count", type=click.IntRange(1), help="Exit after this many events.  [default: run until interrupted]")
-@click.option("--id", "number", type=click.IntRange(0), help="The subscription's id.  [default: chosen by the node]")
+@click.option("--id", "number", type=_ID, help="The subscription's id.  [default: chosen by the node]")
 @click.option(
     "--durable", is_flag=True, help="Keep the subscription when this command ends or the node restarts. Needs --id."
 )
@@ -48,9 +49,7 @@ _RETRY: Final = 1.0
     metavar="CONTEXT",
     help="Publication domain: from which publishers events are wanted.  [default: all]",
 )
-@click.option(
-    "--end", type=click.IntRange(0), metavar="ID", help="End the durable subscription with this id, and exit."
-)
+@click.option("--end", type=_ID, metavar="ID", help="End the durable subscription with this id, and exit.")
 @connecting
 def sub(
     filter: str | None,

@@ -74,7 +74,7 @@ def _apart(first: float, second: float) -> bool:
 
 
 def distance_to_segment(a: Point, b: Point, p: Point) -> float:
-    along = position(a, b, p)
+    along = nearest_parameter(a, b, p)
     return math.hypot(p[0] - a[0] - along * (b[0] - a[0]), p[1] - a[1] - along * (b[1] - a[1]))
 
 
@@ -87,12 +87,12 @@ def meetings(start: Point, end: Point, a: Point, b: Point) -> tuple[float, ...]:
         return ()
     side_a, side_b = orientation(start, end, a), orientation(start, end, b)
     if side_a == 0 and side_b == 0:
-        return tuple(sorted((position(start, end, a), position(start, end, b))))
+        return tuple(sorted((nearest_parameter(start, end, a), nearest_parameter(start, end, b))))
     # At a corner of a polygon both of its edges must give the same number.
     if side_a == 0:
-        return (position(start, end, a),)
+        return (nearest_parameter(start, end, a),)
     if side_b == 0:
-        return (position(start, end, b),)
+        return (nearest_parameter(start, end, b),)
     before, after = orientation(a, b, start), orientation(a, b, end)
     return (abs(before) / (abs(before) + abs(after)),)
 
@@ -110,7 +110,7 @@ def crossing(start: Point, end: Point, least: Point, greatest: Point) -> Movemen
     return (begin, finish) if begin <= finish else None
 
 
-def position(start: Point, end: Point, p: Point) -> float:
+def nearest_parameter(start: Point, end: Point, p: Point) -> float:
     """The parameter, within 0..1, at which a movement comes nearest to p."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     scale = max(abs(dx), abs(dy))  # the square of a tiny length would be 0

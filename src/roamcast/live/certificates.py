@@ -116,13 +116,16 @@ class MembersFile(NamedTuple):
         except UnicodeDecodeError:
             raise KeyProblem(f"{path} is not a members file: 'roamcast key add' makes one") from None
         except OSError as problem:
-            raise KeyProblem(f"{path}: cannot be read: {problem.strerror}") from None
+            hint = "; 'roamcast key add' makes one" if isinstance(problem, FileNotFoundError) else ""
+            raise KeyProblem(f"the members file {path} cannot be read: {problem.strerror}{hint}") from None
         certificates, revocations = [], NONE_REVOKED
         for number, line in enumerate(lines, 1):
             try:
                 read = _read(line.split())
             except (ValueError, msgspec.ValidationError):
-                raise KeyProblem(f"{path}, line {number}: not a line of a members file") from None
+                raise KeyProblem(
+                    f"{path}, line {number}: not a line of a members file: 'roamcast key add' makes them"
+                ) from None
             if isinstance(read, Certificate):
                 certificates.append(read)
             elif read is not None and read.number >= revocations.number:

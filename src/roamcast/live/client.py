@@ -23,11 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import msgspec
 
 from roamcast.content.context.expression import Context
-from roamcast.content.document import Carry, document_of, event_of_document
 from roamcast.content.event import Event, Scalar, event_name
 from roamcast.content.filter import Filter
-from roamcast.content.xml import Schema
-from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import (
     JSON,
@@ -55,6 +52,9 @@ from roamcast.live.senses import as_attributes, as_place
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from roamcast.content.document import Carry
+    from roamcast.content.xml import Schema
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
@@ -122,6 +122,8 @@ class Received(msgspec.Struct, frozen=True):
     @property
     def document(self) -> bytes | None:
         """The XML document that it carries, or None."""
+        from roamcast.content.document import document_of  # noqa: PLC0415  # lxml takes 50 ms to import, and few need it
+
         with _only_client_errors():
             return document_of(self.event)
 
@@ -313,13 +315,15 @@ class Client:
     async def publish_xml(
         self,
         document: bytes | str,
-        carry: Carry = "plain",
-        schema: Schema | None = None,
+        carry: "Carry" = "plain",
+        schema: "Schema | None" = None,
         **options: Any,  # noqa: ANN401  # those of `publish`
     ) -> Id:
         """Publishes the event that an XML document describes. With `carry`, the event includes the document, plain or
         compressed: a subscriber reads it with `roamcast.content.document.document_of(event)`. Options are those of
         `publish`."""
+        from roamcast.content.document import event_of_document  # noqa: PLC0415  # as above
+
         with _only_client_errors():
             event = event_of_document(document, carry, schema)
         return await self.publish(event, **options)
@@ -345,8 +349,12 @@ class Client:
         recording that it had sent that event does not send it again."""
         if filter is not None and xpath is not None:
             raise ClientError("a subscription has a filter or an XPath expression, not both")
-        with _only_client_errors():
-            wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
+        wanted: str | Filter = "true" if filter is None else filter
+        if xpath is not None:
+            from roamcast.content.xpath import filter_from_xpath  # noqa: PLC0415  # as above
+
+            with _only_client_errors():
+                wanted = filter_from_xpath(xpath)
         request = SubscribeRequest(
             str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after
         )

@@ -100,7 +100,8 @@ def _read(path: Path) -> dict[str, bytes]:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(_MAX_FILE + 1)
     except OSError as problem:
-        raise KeyProblem(f"the key {path} cannot be read: {problem.strerror}") from None
+        hint = "; 'roamcast key new' makes one" if isinstance(problem, FileNotFoundError) else ""
+        raise KeyProblem(f"the key {path} cannot be read: {problem.strerror}{hint}") from None
     # Access for a group is the administrator's choice; access for everyone is always a mistake.
     if mode & 0o007:
         raise KeyProblem(f"the key {path} is open to every user of this machine; close it with: chmod 600 {path}")

@@ -191,7 +191,9 @@ class Node:
         authors = Authors(self.settings.node, Identity.of(self.store), owner, self.store)
         authors.take_members(self._members)
         if authors.own is None:
-            log.warn("this node has NO CERTIFICATE: it cannot publish", identity=authors.identity.public.hex())
+            identity = authors.identity.public.hex()
+            remedy = f"the owner runs 'roamcast key add MEMBERS {self.settings.node} {identity} --owner FILE'"
+            log.warn("this node has NO CERTIFICATE: it cannot publish", remedy=f"{remedy}; then --members MEMBERS")
         return authors
 
     def _start_broker(self) -> None:

@@ -26,12 +26,15 @@ class Address(NamedTuple):
     path: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> "Address":
-        if text.startswith("unix:"):
-            if not text.removeprefix("unix:"):
-                raise ConfigError(f"address {text!r}: expected unix:PATH")
-            return cls("", 0, text.removeprefix("unix:"))
-        return cls(*host_and_port(text, "address"))
+    def parse(cls, text: str, what: str = "address") -> "Address":
+        """`what` is the option, for errors."""
+        scheme, _, path = text.partition(":")
+        if scheme == "unix" and path:
+            return cls("", 0, path)
+        try:
+            return cls(*host_and_port(text, what))
+        except ConfigError as problem:
+            raise ConfigError(f"{problem}, or unix:PATH") from None
 
     @property
     def local(self) -> bool:
@@ -53,7 +56,7 @@ def host_and_port(text: str, what: str) -> tuple[str, int]:
     """Parses `HOST:PORT`; an IPv6 address is in brackets."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+    if not colon or not host or "/" in host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ConfigError(f"{what} {text!r}: expected HOST:PORT, such as 127.0.0.1:47475")
     return host, int(port)
 
@@ -104,19 +107,25 @@ def answers(path: Path) -> bool:
         return True
 
 
-def read_token(path: Path) -> str:
-    """The one line of a token file."""
+def read_secret(path: Path, what: str) -> str:
+    """The one line of a file that others must not read; "" if it is not one line of text."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            text = file.read(_MAX_TOKEN + 1).decode("ascii").strip()
+            text = file.read(_MAX_TOKEN + 1).decode().strip()
     except OSError as problem:
-        raise ConfigError(f"{path}: the token cannot be read: {problem.strerror}") from None
+        raise ConfigError(f"{path}: the {what} cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
         text = ""
     if mode & 0o007:
-        raise ConfigError(f"{path}: the token is open to every user of this machine; close it with: chmod 600 {path}")
-    if not _MIN_TOKEN <= len(text) <= _MAX_TOKEN or not text.isprintable() or " " in text:
+        raise ConfigError(f"{path}: the {what} is open to every user of this machine; close it with: chmod 600 {path}")
+    return text if len(text) <= _MAX_TOKEN and text.isprintable() else ""
+
+
+def read_token(path: Path) -> str:
+    """The one line of a token file."""
+    text = read_secret(path, "token")
+    if len(text) < _MIN_TOKEN or not text.isascii() or " " in text:
         raise ConfigError(
             f"{path}: a token is one line of {_MIN_TOKEN} to {_MAX_TOKEN} visible ASCII characters; make one "
             f"with: (umask 077; openssl rand -hex 32 > {path})"

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,6 +110,10 @@ class NodeSettings:
             raise ConfigError("--gps and --origin LAT,LON go together: positions are in metres from the origin")
         if self.gps is not None and self.here is not None:
             raise ConfigError("--gps cannot be combined with --here: the position comes from gpsd")
+        try:
+            IPv4Address(self.address)
+        except ValueError:
+            raise ConfigError(f"--address {self.address}: expected an IPv4 address, such as 10.42.255.255") from None
         self._check_api()
 
     def _check_api(self) -> None:
@@ -128,11 +133,11 @@ class NodeSettings:
 
     @property
     def address_of_api(self) -> Address:
-        return default_address(self.node) if self.control is None else Address.parse(self.control)
+        return default_address(self.node) if self.control is None else Address.parse(self.control, "--api")
 
     @property
     def address_of_mqtt(self) -> Address | None:
-        return None if self.mqtt is None else Address.parse(self.mqtt)
+        return None if self.mqtt is None else Address.parse(self.mqtt, "--mqtt")
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS context of the API, or None."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from roamcast.papers.claims import Check
 from roamcast.papers.terms import Crossing
-from roamcast.statistics.bootstrap import Array, crossing, plain, weights
+from roamcast.statistics.bootstrap import Array, crossing, equal_weights, weights
 from roamcast.statistics.curves import CurvePoint, Missing
 from roamcast.statistics.evidence import BootstrapDraws, Evidence, Sample
 
@@ -34,7 +34,7 @@ def reached(
         total: Array = (drawn * ours).sum(axis=1)
         return total
 
-    mean = float(compute(plain(len(seeds)))[0])
+    mean = float(compute(equal_weights(len(seeds)))[0])
     if np.isnan(mean):
         raise Missing(_never(check))
     if len(seeds) < 2:
@@ -63,7 +63,7 @@ def _at_place(side: CurvePoint | Crossing, seeds: Sequence[int], drawn: Array) -
 def reaches(side: Crossing) -> bool:
     """Whether the mean curve reaches the target."""
     seeds = common(_involved(side))
-    return bool(seeds) and not np.isnan(_at_place(side, seeds, plain(len(seeds)))).any()
+    return bool(seeds) and not np.isnan(_at_place(side, seeds, equal_weights(len(seeds)))).any()
 
 
 def _involved(side: CurvePoint | Crossing) -> list[CurvePoint]:
@@ -86,4 +86,4 @@ def typical(side: CurvePoint | Crossing) -> float:
     if isinstance(side, CurvePoint):
         return side.mean
     seeds = common(_involved(side))
-    return float(_at_place(side, seeds, plain(len(seeds))).mean())
+    return float(_at_place(side, seeds, equal_weights(len(seeds))).mean())

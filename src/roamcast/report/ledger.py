@@ -53,10 +53,10 @@ def _claims_table(claims: list[Verdict]) -> Markup:
 def _claim_cells(claim: Verdict) -> Iterator[Markup]:
     yield tag("td", claim.id)
     where = " ".join(filter(None, (claim.paper, claim.figure)))
-    yield tag("td", where, class_="where", data_label="Figure:")
+    yield tag("td", where, class_="where", data_label="Figure")
     yield tag("td", claim.text)
     checks = tag("ul", *map(_check, claim.checks), class_="checks") if claim.checks else claim.measured
-    yield tag("td", checks, data_label="Measured:")
+    yield tag("td", checks, data_label="Measured")
     beside = [f"{claim.held} of {claim.of} checks hold"] if claim.of else []
     beside += [f"main point: {VERDICTS[claim.main]} {claim.main}"] if claim.main else []
     yield tag("td", _badge(claim.outcome), *(tag("p", text, class_="muted") for text in beside))

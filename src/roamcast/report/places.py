@@ -18,7 +18,8 @@ def where(chosen: Sequence[Place], places: Sequence[Place], axes: Sequence[str])
         return ""
     if len(chosen) == len(places):
         varied = [axis for number, axis in enumerate(axes) if len({value_text(place[number]) for place in places}) > 1]
-        return f" at every {listed(varied)}"
+        several = any(axis.endswith("s") for axis in varied)  # nobody says "at every nodes"
+        return f" at every {'value of ' if several else ''}{listed(varied)}"
     parts = _product(chosen, places, axes)
     if parts is not None:
         return f" at {parts}"

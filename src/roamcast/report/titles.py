@@ -26,8 +26,8 @@ def difference_title(measure: Measure, baseline: str) -> str:
 
 
 def first_upper(text: str) -> str:
-    """The text with an upper-case first letter."""
-    return text[:1].upper() + text[1:]
+    """The text with an upper-case first letter, unless that is a word, such as the probability p."""
+    return text if len(text.partition(" ")[0]) == 1 else text[:1].upper() + text[1:]
 
 
 def axis_title(label: str, field: str) -> str:

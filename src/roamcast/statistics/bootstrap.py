@@ -46,7 +46,7 @@ def weights(seeds: int, draws: int = DRAWS) -> Array:
     return found
 
 
-def plain(seeds: int) -> Array:
+def equal_weights(seeds: int) -> Array:
     """A single draw with equal weights."""
     return np.full((1, seeds), 1 / seeds)
 

@@ -562,7 +562,7 @@ def test_a_neighbour_that_restarted_elsewhere_is_found_again() -> None:
 def test_an_interface_can_be_chosen_and_must_exist() -> None:
     async def main() -> None:
         settings = broadcasting()
-        with pytest.raises(LinkProblem, match="no interface nosuch0"):
+        with pytest.raises(LinkProblem, match=r"there is no interface nosuch0: this machine has .*lo"):
             await Station(1, replace(settings, interface="nosuch0")).link.open()
         async with Station(1, replace(settings, interface="lo")) as one, Station(2, settings) as two:
             one.link.broadcast(b"x", token="b")

@@ -25,7 +25,6 @@ from roamcast.live.mqtt.packets import (
     Connect,
     Disconnect,
     Packet,
-    Parser,
     Pingreq,
     Pingresp,
     Puback,
@@ -34,8 +33,8 @@ from roamcast.live.mqtt.packets import (
     Suback,
     Subscribe,
     WantedTopic,
-    write,
 )
+from roamcast.live.mqtt.wire import Parser, write
 from roamcast.live.node import Node
 
 TOKEN = "a-token-that-is-long-enough"

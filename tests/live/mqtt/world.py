@@ -9,10 +9,11 @@ from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live.control_messages import DeliveredEvent, EventForm, SubscribeRequest, SubscriberMessage
 from roamcast.live.mailbox import Mailbox, Pool, QueuedDelivery
-from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Parser, Publish
+from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Publish
 from roamcast.live.mqtt.server import MqttConnection
 from roamcast.live.mqtt.session import MqttSession
 from roamcast.live.mqtt.sessions import Sessions
+from roamcast.live.mqtt.wire import Parser
 from roamcast.live.mqtt.world import MqttWorld
 from roamcast.live.store import Store
 

@@ -61,7 +61,7 @@ def test_two_subscribers_that_share_a_name_have_others_with_the_next_event() -> 
 
 
 def _named(pairs: list[tuple[int, int]], event: int) -> list[list[int]]:
-    return [names([one * 211, other * 211], (3 << 32) + event) for one, other in pairs]
+    return [[names((3 << 32) + event)[one * 211] for one in pair] for pair in pairs]
 
 
 def test_a_digest_by_hand() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event, event_id
-from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Hello
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Digest, Hello
 from roamcast.protocols.roam.store import Held, Store, lacks
 from roamcast.protocols.testing import RecordingPort
 from roamcast.units import SECOND
@@ -22,8 +22,10 @@ def store_of(*ids: int, capacity: int = 1000, window: int = 1000) -> Store:
     return store
 
 
-def told(store: Store) -> Hello:
-    return Hello(0, 0, {}, {}, (), store.summary())
+def told(store: Store) -> Digest:
+    digest = Hello(0, 0, {}, {}, (), store.summary()).digest
+    assert digest is not None
+    return digest
 
 
 IDS = st.lists(st.builds(event_id, st.integers(0, 3), st.integers(1, 40) | st.integers(200, 240)), max_size=30)
@@ -31,20 +33,20 @@ IDS = st.lists(st.builds(event_id, st.integers(0, 3), st.integers(1, 40) | st.in
 
 @given(IDS, IDS)
 def test_what_a_neighbour_lacks_is_the_difference_of_two_sets(mine: list[int], theirs: list[int]) -> None:
-    lacked = [held.event.id for held in store_of(*mine).missing(told(store_of(*theirs)).digest)]
+    lacked = [held.event.id for held in store_of(*mine).missing(told(store_of(*theirs)))]
     assert sorted(lacked) == sorted(set(mine) - set(theirs))
 
 
 @pytest.mark.parametrize(("theirs", "lacked"), [(300, []), (MAX_BEHIND + 4, [5]), (3, [5, 4]), (2**32 - 1, [])])
 def test_serials_too_old_for_a_mask_count_as_received(theirs: int, lacked: list[int]) -> None:
     mine = store_of(event_id(1, 4), event_id(1, 5))
-    assert [held.event.id & 0xFFFFFFFF for held in mine.missing(told(store_of(event_id(1, theirs))).digest)] == lacked
+    assert [held.event.id & 0xFFFFFFFF for held in mine.missing(told(store_of(event_id(1, theirs))))] == lacked
 
 
 def test_a_digest_has_the_publishers_heard_last_and_says_nothing_about_others() -> None:
     full = store_of(*[event_id(node, 1) for node in range(MAX_PUBLISHERS + 1)])
     assert list(full.digest) == list(range(1, MAX_PUBLISHERS + 1))
-    assert list(store_of(event_id(0, 1)).missing(told(full).digest)) == []
+    assert list(store_of(event_id(0, 1)).missing(told(full))) == []
 
 
 def test_an_event_leaves_when_its_life_ends_and_is_remembered_a_little_longer() -> None:

@@ -106,7 +106,7 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
 def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
     some.learn(0, dict.fromkeys(range(1, 8), 0), ALL)
-    one, two, three, *others = names(range(1, 8), DEAR.id)
+    one, two, three, *others = (names(DEAR.id)[key] for key in range(1, 8))
     gained = some.gains(0, DEAR, some.wanting(DEAR), {one: 1.5, two: 1.25, **dict.fromkeys(others, 0.0)})
     assert gained == {one: 1.5, three: 1.5}, "3 is claimed by nobody"
 
@@ -114,7 +114,7 @@ def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
 def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
     some = ways()
     some.learn(0, {1: 0, 2: 0}, ALL)
-    one, two = names([1, 2], DEAR.id)
+    one, two = (names(DEAR.id)[key] for key in (1, 2))
     assert some.gains(0, DEAR, some.wanting(DEAR), {one: 0.5, two: 0.25}) == {one: 0.5}
     some.age(0, LIFE, dense=True)
     assert some.gains(0, DEAR, some.wanting(DEAR), {one: 1.0, two: 0.75}) == {one: 1.0}, "as near, where it is dense"
@@ -127,7 +127,7 @@ def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
 def test_a_node_claims_those_who_are_as_near_as_claimed_by_others() -> None:
     some = ways()
     some.learn(0, {1: 0, 2: 3, 3: 1}, ALL)
-    one, two, three = names([1, 2, 3], DEAR.id)
+    one, two, three = (names(DEAR.id)[key] for key in (1, 2, 3))
     assert list(some.wanting(DEAR)) == [1, 2, 3]
     assert some.nearer(0, DEAR, {two: 1.0, three: 2.0}) == {one: 1.0, three: 2.0}
 

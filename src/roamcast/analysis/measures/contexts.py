@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from roamcast.analysis.context_truth import READ, ContextCounts, has_contexts, outcome
+from roamcast.analysis.context_truth import READ, ContextCounts, count_delivered, has_contexts
 from roamcast.analysis.measures.measure import Measure, Pooled, Values, family
 from roamcast.analysis.measures.traffic import ours, total
 from roamcast.analysis.run import Run, once, ratio
@@ -31,7 +31,7 @@ def truth(run: Run) -> ContextCounts | None:
     if not run.has("leg", "publish", "subscribe") or not with_contexts(run):
         return None
     tables = {name: run.table(name) for name in READ}
-    return outcome(tables, reach=run.scenario.radio.longest, start=run.start, end=run.end)
+    return count_delivered(tables, reach=run.scenario.radio.longest, start=run.start, end=run.end)
 
 
 @family(

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from roamcast.campaign.define.experiment import Figure, Variant
+from roamcast.campaign.define.experiment import Variant
 
 
 class SweptAxis(msgspec.Struct, frozen=True):
@@ -16,9 +16,17 @@ class SweptAxis(msgspec.Struct, frozen=True):
     """The first of the fields, whose unit the values have; none if the values are not the field's own."""
 
 
-class FigurePlan(Figure, frozen=True, kw_only=True):
+class FigurePlan(msgspec.Struct, frozen=True):
     """A figure of the report. Whatever its file says is only text here: names are shown, never run."""
 
+    id: str
+    x: str
+    y: str
+    title: str = ""
+    caption: str = ""
+    log: bool = False
+    against: str | None = None
+    """The variant from which the others' differences are drawn, in per cent of it."""
     minor: bool = False
     """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
 

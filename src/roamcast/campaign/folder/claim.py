@@ -25,7 +25,7 @@ from roamcast.campaign.define.provenance import provenance
 from roamcast.campaign.folder.layout import CAMPAIGN_FILE, PLAN_FILE, write_commit
 from roamcast.campaign.folder.packs import read_packs, write_index
 from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
-from roamcast.campaign.folder.survey import Survey, compare
+from roamcast.campaign.folder.survey import Survey, check_same_campaign
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.files import write_json
 
@@ -37,7 +37,7 @@ _LOCK_FILE: Final = ".lock"
 @contextlib.contextmanager
 def claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
     """Claims the folder for this campaign, and locks it for this process."""
-    compare(plan, out)
+    check_same_campaign(plan, out)
     out.mkdir(parents=True, exist_ok=True)
     with (out / _LOCK_FILE).open("w") as lock:
         try:
@@ -47,7 +47,7 @@ def claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
         except OSError as problem:
             if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage without locks
                 raise
-        compare(plan, out)  # again: another process may have been faster
+        check_same_campaign(plan, out)  # again: another process may have been faster
         campaign = Campaign(FACTS_VERSION, command, list(plan.experiments), **provenance())
         write_json(out / CAMPAIGN_FILE, campaign)
         for folder in ("done", "facts"):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from roamcast.analysis.run import Run, Worlds
 from roamcast.campaign.folder.layout import done_file
 from roamcast.campaign.folder.packs import read_packs
-from roamcast.campaign.folder.run_file import Record, read_record, read_table
+from roamcast.campaign.folder.run_file import Record, read_facts, read_record
 from roamcast.campaign.folder.stored import INDEX_ARROW, Stored
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store
@@ -46,7 +46,7 @@ class FinishedRuns:
         def read(table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:
             if own is None:
                 return stored.read(table, name, columns, dictionaries)
-            rows = read_table(path, own, table)
+            rows = read_facts(path, own, table)
             return rows if columns is None else rows.select(list(columns))
 
         tables = [table for table, rows in record["row"]["rows"].items() if rows]

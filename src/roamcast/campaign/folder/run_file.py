@@ -133,7 +133,7 @@ def read_blocks(path: Path, record: Record) -> Iterator[tuple[str, pa.RecordBatc
         raise Damaged(f"{path}: is not the file that was written: its digest differs")
 
 
-def read_table(path: Path, record: Record, table: str) -> pa.Table:
+def read_facts(path: Path, record: Record, table: str) -> pa.Table:
     """One table that the run has, without checking the digest, for which all of them would have to be read."""
     with path.open("rb") as file:
         batches = []

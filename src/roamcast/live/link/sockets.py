@@ -76,5 +76,6 @@ def _to_interface(made: socket.socket, interface: str) -> None:
         raise LinkProblem(
             f"binding to interface {interface} needs CAP_NET_RAW; or name its broadcast address instead"
         ) from None
-    except OSError as problem:
-        raise LinkProblem(f"no interface {interface}: {problem.strerror}") from None
+    except OSError:
+        known = ", ".join(name for _, name in socket.if_nameindex())
+        raise LinkProblem(f"there is no interface {interface}: this machine has {known}") from None

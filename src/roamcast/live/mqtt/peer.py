@@ -11,7 +11,8 @@ from roamcast.errors import ConfigError
 from roamcast.live import log
 from roamcast.live.mqtt.bridge import KEEP_ALIVE, BrokerSide, Full, NodeSide, Side
 from roamcast.live.mqtt.bridge_state import BridgeState
-from roamcast.live.mqtt.packets import V5, Disconnect, Packet, PacketError, Parser, Pingreq, write
+from roamcast.live.mqtt.packets import V5, Disconnect, Packet, PacketError, Pingreq
+from roamcast.live.mqtt.wire import Parser, write
 from roamcast.live.places import Address
 from roamcast.live.request import trusted
 

@@ -19,20 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from roamcast.errors import ConfigError
 from roamcast.live import log
 from roamcast.live.gate import Gate, capacity
-from roamcast.live.mqtt.packets import (
-    V5,
-    V311,
-    Connack,
-    Connect,
-    Disconnect,
-    Packet,
-    PacketError,
-    Parser,
-    Reason,
-    write,
-)
+from roamcast.live.mqtt.packets import V5, V311, Connack, Connect, Disconnect, Packet, PacketError, Reason
 from roamcast.live.mqtt.session import MAX_PACKET, MqttSession
 from roamcast.live.mqtt.sessions import Sessions, refusal
+from roamcast.live.mqtt.wire import Parser, write
 from roamcast.live.mqtt.world import MqttWorld
 from roamcast.live.places import Address
 

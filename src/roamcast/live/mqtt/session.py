@@ -54,10 +54,10 @@ from roamcast.live.mqtt.packets import (
     Unsubscribe,
     WantedTopic,
     free_identifier,
-    write,
 )
 from roamcast.live.mqtt.retained import Retained
 from roamcast.live.mqtt.topics import ApplicationMessage, event_of, filter_of, matches, message_of
+from roamcast.live.mqtt.wire import write
 from roamcast.live.mqtt.world import MqttWorld
 
 if TYPE_CHECKING:

@@ -19,10 +19,11 @@ import msgspec
 
 from roamcast.errors import RoamcastError
 from roamcast.live import log
-from roamcast.live.mqtt.packets import NEVER, V5, V311, Connack, Connect, PacketError, Reason, write
+from roamcast.live.mqtt.packets import NEVER, V5, V311, Connack, Connect, PacketError, Reason
 from roamcast.live.mqtt.retained import Retained
 from roamcast.live.mqtt.session import MAX_ALIASES, MAX_PACKET, MOST, MqttSession, SessionRecord, StoredWill
 from roamcast.live.mqtt.topics import ApplicationMessage, check_topic
+from roamcast.live.mqtt.wire import write
 from roamcast.live.mqtt.world import MqttWorld, Timer
 
 if TYPE_CHECKING:

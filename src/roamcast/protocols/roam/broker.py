@@ -21,6 +21,8 @@ from operator import itemgetter
 from random import Random
 from typing import Final
 
+from msgspec import Raw
+
 from roamcast.content.covering import summarise
 from roamcast.content.event import EventId
 from roamcast.content.filter import NOTHING, Filter
@@ -29,7 +31,18 @@ from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.roam.links import FEW, Link, Links
-from roamcast.protocols.roam.messages import MAX_LISTED, Data, Hello, Name, key_of, names, pack, pack_claims
+from roamcast.protocols.roam.messages import (
+    MAX_LISTED,
+    MAX_SPAN,
+    MILLISECOND,
+    Data,
+    Hello,
+    Name,
+    key_of,
+    names,
+    pack,
+    pack_claims,
+)
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store, lacks
 from roamcast.protocols.roam.ways import NOBODY, RARE, SHORT, Ways, filter_key
@@ -59,8 +72,6 @@ REPAIRS: Final = 32
 """Most events sent in answer to one hello."""
 _FAREWELLS: Final = 3
 """Hellos in which a node without subscriptions says so, after it had some."""
-_MAX_SPAN: Final = 10**12
-_MILLISECOND: Final = SECOND // 1000
 _HELLO: Final = "hello"
 
 
@@ -117,7 +128,12 @@ class RoamBroker(Broker[Roam]):
                 self._when_due(now, held)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if not isinstance(message, (Data, Hello)):
+        data = hello = None
+        if isinstance(message, Data):
+            data, hello = message, message.hello
+        elif isinstance(message, Hello):
+            hello = message
+        else:
             return
         link = self._links.hear(now, sender)
         if link is None:
@@ -125,12 +141,10 @@ class RoamBroker(Broker[Roam]):
             if self._links.sparse():
                 self._hurry(now)
         self._ways.meet(now, link.key)
-        if isinstance(message, Hello):
-            self._hear_hello(now, link, message)
-        else:
-            self._hear_data(now, message)
-            if message.hello is not None:
-                self._hear_hello(now, link, message.hello)
+        if data is not None:
+            self._hear_data(now, data)
+        if hello is not None:
+            self._hear_hello(now, link, hello)
 
     # --- Hellos -----------------------------------------------------------------------------------------------------
 
@@ -161,12 +175,10 @@ class RoamBroker(Broker[Roam]):
             filters[self._wanted] = self._filter
         tells = subscriber or self._links.sparse()
         received = self._store.summary() if tells else None
-        return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, unknown, received)
+        return Hello(round(self._links.density), self._interval // MILLISECOND, ways, filters, unknown, received)
 
     def _hear_hello(self, now: Time, link: Link, hello: Hello) -> None:
-        link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
-        link.density = hello.density
-        link.digest = None if hello.received is None else hello.digest
+        link.interval, link.density, link.digest = hello.span, hello.density, hello.digest
         ways = self._ways
         if hello.filters:
             ways.learn_filters(hello.filters)
@@ -174,7 +186,7 @@ class RoamBroker(Broker[Roam]):
             ways.ask(hello.unknown)
         for filter, distances in hello.distances:
             ways.learn(now, distances, filter)
-        if hello.received is not None:
+        if hello.digest is not None:
             missing = self._store.missing(hello.digest)
             if missing:
                 self._repair(now, link, missing)
@@ -209,8 +221,8 @@ class RoamBroker(Broker[Roam]):
         self.port.decide(event.id, "forwarded")
         self._send(now, held)
 
-    def _hold(self, held: Held) -> None:
-        evicted = self._store.put(held)
+    def _hold(self, held: Held, encoded: Raw | None = None) -> None:
+        evicted = self._store.put(held, encoded)
         if evicted is not None:
             self.port.decide(evicted, "cache full")
 
@@ -226,21 +238,22 @@ class RoamBroker(Broker[Roam]):
         elif self._store.received(event.id) or not message.life:
             self.port.note("duplicate")
         else:
-            expires = now + min(message.life, _MAX_SPAN) * _MILLISECOND
+            expires = now + min(message.life, MAX_SPAN) * MILLISECOND
             held = Held(event, min(message.hops + 1, MAX_HOPS), expires, now, round(self.rng.random() * SPREAD))
             held.hear(now, message.nearest)
             self.local.deliver(event, held.hops, "roam")
-            self._hold(held)
+            self._hold(held, message.kept)
             self._consider(now, held, message)
 
     def _consider(self, now: Time, held: Held, message: Data) -> None:
         """Decides whether to forward a new event, and when."""
-        wanting = self._ways.wanting(held.event)
+        links, wanting = self._links, self._ways.wanting(held.event)
         held.listing = len(wanting) <= MANY and bool(message.claims or not self._ignorant)
-        hasty = len(wanting) <= RARE and self._links.life < SHORT and self._links.density < DENSE
+        hasty = len(wanting) <= RARE and links.life < SHORT and links.density < DENSE
         held.counting = hasty or not held.listing
-        held.enough = MOST_COPIES - (self._links.degree >= DENSE) if held.listing else COPIES
-        held.gains = {} if held.counting else self._ways.gains(now, held.event, wanting, message.nearest)
+        held.enough = MOST_COPIES - (links.degree >= DENSE) if held.listing else COPIES
+        if not held.counting:
+            held.gains = self._ways.gains(now, held.event, wanting, message.nearest)
         if held.counting or held.gains:
             self.port.decide(held.event.id, "forwarded")
             self._set_due(held, held.arrived + self._wait(held))
@@ -301,12 +314,12 @@ class RoamBroker(Broker[Roam]):
             claims = self._ways.outdated(now - held.heard, held.claims)
             claims |= self._ways.nearer(now, held.event, claims)
             if self.local.matches(held.event):
-                claims[names([self._key], held.event.id)[0]] = 0.0
+                claims[names(held.event.id)[self._key]] = 0.0
             if len(claims) > MAX_LISTED:
                 claims = dict(sorted(claims.items(), key=itemgetter(1))[:MAX_LISTED])
         held.hear(now, claims)
         hello = self._hello(now) if self._due - now < self._interval // 2 else None
-        life = max(1, (held.expires - now) // _MILLISECOND)
+        life = max(1, (held.expires - now) // MILLISECOND)
         self.port.broadcast(Data(held.event, held.hops, life, late, pack_claims(claims), hello))
 
     def tables(self) -> dict[str, int]:

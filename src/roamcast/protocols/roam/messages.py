@@ -8,7 +8,7 @@ intervals are in milliseconds from the moment of sending, since clocks differ.
 
 import struct
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, ClassVar, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec import Meta
 from roamcast.content.event import Event, EventId
 from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
+from roamcast.units import SECOND
 
 MAX_LISTED: Final = 64
 """Most subscribers in a hello, nearest first, and in the claims of an event."""
@@ -33,7 +34,16 @@ LEVELS: Final = (*(n / 4 for n in range(16)), *(n / 2 for n in range(8, 16)), *(
 _LEVEL: Final = [min((abs(level - step / 4), code) for code, level in enumerate(LEVELS))[1] for step in range(61)]
 """The nearest of them, by quarters of a hop."""
 _STEPS: Final = 8
+MAX_SPAN: Final = 10**12
+"""The longest life and interval that is believed, ms."""
+MILLISECOND: Final = SECOND // 1000
 _ENTRY: Final = struct.Struct(">HB")
+# The same objects again and again: tables that share them are found in the processor's cache more often.
+_HOPS: Final = [steps / _STEPS for steps in range(256)]
+_NAMES: Final = list(range(2**11))
+_KEYS: Final[dict[int, int]] = {}  # at most 2**16
+
+encode: Final = msgspec.msgpack.Encoder().encode
 
 Key = int
 """A subscriber's name in hellos."""
@@ -48,10 +58,19 @@ def key_of(node: int) -> Key:
     return (node * 0x9E3779B1 >> 8) & 0xFFFF
 
 
-def names(keys: Iterable[Key], event: EventId) -> list[Name]:
-    """The names of subscribers in the claims of an event."""
-    salt = event * 0x9E3779B97F4A7C15 >> 40 & 0xFFFF
-    return [(key ^ salt) * 0x9E35 >> 5 & 0x7FF for key in keys]
+class _Names(dict[Key, Name]):
+    def __init__(self, event: EventId) -> None:
+        self._salt = event * 0x9E3779B97F4A7C15 >> 40 & 0xFFFF
+
+    def __missing__(self, key: Key) -> Name:
+        name = self[key] = _NAMES[(key ^ self._salt) * 0x9E35 >> 5 & 0x7FF]
+        return name
+
+
+@lru_cache(128)
+def names(event: EventId) -> Mapping[Key, Name]:
+    """The names of subscribers in the claims of an event, by key. They are asked for again at each copy."""
+    return _Names(event)
 
 
 def pack(distances: Iterable[tuple[Key, float]]) -> bytes:
@@ -61,7 +80,7 @@ def pack(distances: Iterable[tuple[Key, float]]) -> bytes:
 
 def unpack(entries: bytes) -> dict[Key, float]:
     whole = len(entries) // _ENTRY.size * _ENTRY.size
-    return {key: steps / _STEPS for key, steps in _ENTRY.iter_unpack(entries[:whole])}
+    return {_KEYS.setdefault(key, key): _HOPS[steps] for key, steps in _ENTRY.iter_unpack(entries[:whole])}
 
 
 def pack_claims(claims: Mapping[Name, float]) -> bytes:
@@ -71,7 +90,7 @@ def pack_claims(claims: Mapping[Name, float]) -> bytes:
 
 def unpack_claims(entries: bytes) -> list[tuple[Name, float]]:
     codes = struct.unpack_from(f">{len(entries) // 2}H", entries)
-    return [(code >> 5, LEVELS[code & 31]) for code in codes]
+    return [(_NAMES[code >> 5], LEVELS[code & 31]) for code in codes]
 
 
 Entries = Annotated[bytes, Meta(max_length=MAX_LISTED * _ENTRY.size)]
@@ -113,8 +132,15 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
         return [(filter, unpack(entries)) for filter, entries in self.ways.items()]
 
     @cached_property
-    def digest(self) -> Digest:
-        return {part.publisher: (part.top, int.from_bytes(part.mask, "little")) for part in self.received or ()}
+    def digest(self) -> Digest | None:
+        if self.received is None:
+            return None
+        return {part.publisher: (part.top, int.from_bytes(part.mask, "little")) for part in self.received}
+
+    @cached_property
+    def span(self) -> int:
+        """Until its next hello, ns."""
+        return min(self.interval, MAX_SPAN) * MILLISECOND
 
 
 class Data(Message, frozen=True, tag="roam", dict=True):
@@ -136,3 +162,8 @@ class Data(Message, frozen=True, tag="roam", dict=True):
     def nearest(self) -> dict[Name, float]:
         """The shortest distance to each subscriber."""
         return dict(unpack_claims(self.claims))
+
+    @cached_property
+    def kept(self) -> msgspec.Raw:
+        """The event, encoded to be kept."""
+        return msgspec.Raw(encode(self.event))

@@ -14,12 +14,13 @@ from roamcast.bounded import put
 from roamcast.content.event import Event, EventId
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Port
-from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Digest, Name, Received
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Digest, Name, Received, encode
 from roamcast.units import SECOND
 
 _KEPT: Final = "carried/"
 _MARGIN: Final = 10 * SECOND
 _UNMERGED: Final = 8
+_FAR: Final = 1e9
 _WHOLE: Final = (1 << MAX_BEHIND) - 1
 
 
@@ -29,7 +30,6 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
     expires: int
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(_Record).decode
 
 
@@ -58,27 +58,29 @@ class Held:
     """Whether it is forwarded unless enough copies are heard, whoever wants it."""
     repair: bool = False
     """Whether that is for a neighbour that lacks it."""
-    _claims: dict[Name, float] = field(default_factory=dict)
-    _heard: list[Mapping[Name, float]] = field(default_factory=list)  # copies' claims that are not merged yet
     heard: int = 0
     """When the last copy was heard or sent."""
+    _claims: list[Mapping[Name, float]] = field(default_factory=list)  # of copies; most are never looked at
 
     def hear(self, now: int, claims: Mapping[Name, float]) -> None:
-        """Notes the claims of a copy. Most are never looked at, so they are merged when somebody asks."""
+        """Notes the claims of a copy, which are merged when somebody asks."""
         self.heard = now
-        self._heard.append(claims)
-        if len(self._heard) >= _UNMERGED:
+        self._claims.append(claims)
+        if len(self._claims) > _UNMERGED:
             _ = self.claims
 
     @property
     def claims(self) -> dict[Name, float]:
         """The shortest distance to each subscriber that a sender of the event has claimed."""
-        claims = self._claims
-        for heard in self._heard:
+        claims: dict[Name, float] = {}
+        for heard in self._claims:
+            if not claims:
+                claims.update(heard)
+                continue
             for name, distance in heard.items():
-                if distance < claims.get(name, 1e9):
+                if distance < claims.get(name, _FAR):
                     claims[name] = distance
-        self._heard.clear()
+        self._claims = [claims]
         return claims
 
 
@@ -88,24 +90,22 @@ class Store:
         self._capacity = capacity
         self._window = window
         self._held: dict[EventId, Held] = {}  # in order of arrival
+        self.get: Final = self._held.get
         self._received: dict[EventId, int] = {}  # until when each is remembered
         self._next_purge = 0
         self.digest: Digest = {}
         """What was received, the publisher heard last at the end."""
 
-    def get(self, id: EventId) -> Held | None:
-        return self._held.get(id)
-
     def received(self, id: EventId) -> bool:
         return id in self._received
 
-    def put(self, held: Held) -> EventId | None:
-        """Carries a new event; returns the one that had to make room."""
+    def put(self, held: Held, encoded: msgspec.Raw | None = None) -> EventId | None:
+        """Carries a new event, which may be encoded already; returns the one that had to make room."""
         id = held.event.id
         evicted = put(self._held, id, held, self._capacity)
         if evicted is not None:
             self._port.forget(f"{_KEPT}{evicted}")
-        self._port.keep(f"{_KEPT}{id}", _encode(_Record(held.event, held.hops, held.expires)))
+        self._port.keep(f"{_KEPT}{id}", encode((encoded or held.event, held.hops, held.expires)))
         self._remember(held)
         return evicted
 
@@ -119,10 +119,11 @@ class Store:
         """Enters an event into the digest, its publisher as the newest."""
         publisher, serial = id >> 32, id & 0xFFFFFFFF
         top, mask = self.digest.get(publisher, (serial, 0))
-        if serial > top:
-            top, mask = serial, (mask << min(serial - top, MAX_BEHIND)) & _WHOLE
-        if top - serial < MAX_BEHIND:
-            mask |= 1 << top - serial
+        behind = top - serial
+        if behind < 0:
+            top, mask = serial, (mask << min(-behind, MAX_BEHIND)) & _WHOLE | 1
+        elif behind < MAX_BEHIND:
+            mask |= 1 << behind
         put(self.digest, publisher, (top, mask), MAX_PUBLISHERS)
 
     def _leave(self, id: EventId) -> None:
@@ -180,10 +181,12 @@ class Store:
 
     def missing(self, theirs: Digest) -> list[Held]:
         """The events carried here that a neighbour with this digest lacks, latest first by publisher."""
-        found = []
+        found: list[Held] = []
+        if theirs == self.digest:  # so it is most often
+            return found
         for publisher, mine in self.digest.items():
             told = theirs.get(publisher)
-            if told == mine:  # so it is most often
+            if told == mine:
                 continue
             top, mask = mine
             if told is not None:

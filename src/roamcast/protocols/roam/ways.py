@@ -5,10 +5,8 @@ what it knows. Distances grow with time, the faster the shorter links live. So a
 recent one, nodes that repeat each other's distances do not keep them alive, and nothing needs to be numbered.
 """
 
-import math
 import zlib
 from collections.abc import Iterable, Mapping
-from itertools import repeat
 from typing import Final
 
 import msgspec
@@ -31,7 +29,6 @@ _ANSWERS: Final = 7
 _FILTERS: Final = 256
 """Most filters that are known by their key."""
 _UNCLAIMED: Final = 2 * FARTHEST
-_UNKNOWN: Final = math.inf
 
 Near = Mapping[Key, float]
 """By subscriber: its distance minus the growth since time 0."""
@@ -62,18 +59,21 @@ class Ways:
         """A neighbour has told how far it is from subscribers that want this filter."""
         base = 1 - now * self._growth
         mine = self._near.get(filter, {})
-        for (key, distance), known in zip(distances.items(), map(mine.get, distances, repeat(_UNKNOWN)), strict=True):
+        for key, distance in distances.items():
             value = distance + base
+            try:
+                known = mine[key]
+            except KeyError:
+                self._add(key, value, filter)
+                continue
             if value <= known:
-                if known == _UNKNOWN:
-                    self._add(key, value, filter)
-                else:
-                    mine[key] = value
+                mine[key] = value
 
     def meet(self, now: int, key: Key) -> None:
         """A neighbour was heard, perhaps a subscriber."""
-        if key in self._wanted:
-            self._near[self._wanted[key]][key] = 1 - now * self._growth
+        filter = self._wanted.get(key)
+        if filter is not None:
+            self._near[filter][key] = 1 - now * self._growth
 
     def _add(self, key: Key, value: float, filter: int) -> None:
         """A subscriber that is new, or was known to want something else."""
@@ -134,13 +134,12 @@ class Ways:
         farther where neighbours are few, or a whole one where links are short.
         """
         offset = now * self._growth + (GAIN if len(wanting) > RARE else -self._slack)
-        named = names(wanting, event.id)
-        claimed = map(claims.get, named, repeat(_UNCLAIMED))
-        return {
-            name: limit
-            for name, value, least in zip(named, wanting.values(), claimed, strict=True)
-            if (limit := value + offset) <= least
-        }
+        named, gained = names(event.id), {}
+        for key, value in wanting.items():
+            limit, name = value + offset, named[key]
+            if limit <= claims.get(name, _UNCLAIMED):
+                gained[name] = limit
+        return gained
 
     def wanting(self, event: Event) -> Near:
         """The subscribers that want an event. It is not a copy: what is learned later may change it."""
@@ -156,9 +155,8 @@ class Ways:
 
     def nearer(self, now: int, event: Event, claims: Mapping[Name, float]) -> dict[Name, float]:
         """The distances to those who want an event, where they are at least as near as claimed."""
-        offset = now * self._growth
-        wanting = self.wanting(event)
-        near = {name: value + offset for name, value in zip(names(wanting, event.id), wanting.values(), strict=True)}
+        offset, named = now * self._growth, names(event.id)
+        near = {named[key]: value + offset for key, value in self.wanting(event).items()}
         return {name: distance for name, distance in near.items() if distance <= claims.get(name, _UNCLAIMED)}
 
     def outdated(self, since: int, claims: Mapping[Name, float]) -> dict[Name, float]:

@@ -22,6 +22,7 @@ __all__ = ["write_replay"]
 
 SCRIPTS: Final = (
     *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock", "lines", "sprites"),
+    "room",
     *("transmissions", "stage", "timeline", "chart", "panel", "node_panel", "event_panel", "side", "controls"),
     *("player", "main"),
 )

@@ -74,5 +74,6 @@ def _call_all() -> None:
     for core in (near, linked):
         core.set_on(1, True, True)
         core.send(0, 0, 1, 10, ACK_KIND, 0, False)
+        core.overheard(0, 1)
         while core.advance(1_000) != Upcall.REACHED:
             pass

@@ -2,6 +2,11 @@
 
 const REFRESH = 200; // milliseconds between two refreshes of the panel while playing
 
+// The speed at which so many seconds take the watcher four or more, but not less than `least`.
+function slowly(lasts, least) {
+  return SPEEDS.findLast((speed) => speed <= Math.max(least, lasts / 4));
+}
+
 class Player {
   constructor(runs, places, labels) {
     this.clock = new Clock(runs[0].about.duration);
@@ -15,6 +20,7 @@ class Player {
     this.panel = new Panel(document.getElementById("panel"));
     this.controls = new Controls(this);
     this.chooseEvent(-1);
+    this._begin();
     this.panel.show("run");
     this._at = null; // the frame that was stepped to: {side, place}
     this._refreshed = 0;
@@ -199,12 +205,21 @@ class Player {
     if (current + by >= 0 && current + by < count) this.chooseEvent(current + by);
   }
 
+  // At the first event, at the speed at which it can be seen to spread: 1/50, or more if it takes minutes.
+  _begin() {
+    const { event, deliver } = this.run, [published] = event.time;
+    if (published === undefined) return;
+    const last = deliver.time.subarray(deliver.first[0], deliver.first[1]).reduce((most, time) => Math.max(most, time), published);
+    this.clock.seek(published);
+    this.clock.setSpeed(slowly(last - published, 0.02));
+  }
+
   // From its publication on, so slowly that one sees it spread.
   watch() {
     const published = Math.min(...this._stories().map((story) => story.published));
     this.clock.seek(published);
     const lasts = this._lastHeard() - published;
-    this.clock.setSpeed(SPEEDS.findLast((speed) => speed <= Math.max(0.01, lasts / 4)) ?? 0.01);
+    this.clock.setSpeed(slowly(lasts, 0.01));
     this.clock.playing = false;
     this.toggle();
   }

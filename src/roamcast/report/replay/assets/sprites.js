@@ -15,10 +15,10 @@ class Sprites {
     if (this._look !== look) Object.assign(this, { _look: look, _labels: [], _crosses: [] });
   }
 
-  // The number of a node above the point (x, y).
+  // The number of a node with its centre at the point (x, y).
   label(context, node, x, y) {
     const label = (this._labels[node] ??= this._label(`${node}`));
-    context.drawImage(label.image, Math.round(x - label.across / 2), Math.round(y) - label.down, label.across, label.down);
+    context.drawImage(label.image, Math.round(x - label.across / 2), Math.round(y - label.down / 2), label.across, label.down);
   }
 
   // Before the node at (tx, ty), on the side that the frame came from, so that several can be told apart.
@@ -33,13 +33,13 @@ class Sprites {
     return sprite(7 * text.length + 6, 16, (context, across, down) => {
       context.font = "11px system-ui, sans-serif";
       context.textAlign = "center";
-      context.textBaseline = "bottom";
+      context.textBaseline = "middle";
       context.lineJoin = "round";
       context.lineWidth = 3;
       context.strokeStyle = this._palette.ground;
       context.fillStyle = this._palette.nodeText;
-      context.strokeText(text, across / 2, down - 1);
-      context.fillText(text, across / 2, down - 1);
+      context.strokeText(text, across / 2, down / 2);
+      context.fillText(text, across / 2, down / 2);
     });
   }
 

@@ -1,6 +1,7 @@
 // The picture of the network at one time.
 
 const NODE = 6, LEAST_NODE = 3; // radius, pixels: with room around the nodes, and in a crowd
+const HALF_NUMBER = 5; // half the height of a node's number, pixels
 const LABELLED = 26; // pixels that a node must have around it for its number to be shown inside the crowd
 
 class Stage {
@@ -13,6 +14,7 @@ class Stage {
     this._view = view; // what is shown: links, ranges, numbers, node, hovered, story
     this._sprites = new Sprites(palette);
     this._transmissions = new Transmissions(run, this._sprites);
+    this._places = new Room();
     this._wanting = new Uint8Array(run.nodes);
     this._gone = new Uint8Array(run.nodes);
   }
@@ -266,14 +268,26 @@ class Stage {
     return story.heard[node] <= time ? this._palette.accent : this._palette.node;
   }
 
+  // Above its node, below, or on a side: where it covers neither a node nor another number; left out if there is no such
+  // place, but for the node that the watcher is at.
   _numbers() {
-    const { nodes, movement } = this._run, camera = this._camera, view = this._view, context = this._context;
-    const all = view.numbers && this._room >= LABELLED;
+    const { nodes, movement } = this._run, camera = this._camera, view = this._view, size = this._node + 3; // with its ring
+    const all = view.numbers && this._room >= LABELLED, shown = [];
+    this._places.begin(camera.width, camera.height);
     for (let node = 0; node < nodes; node++) {
-      if (!all && node !== view.node && node !== view.hovered) continue;
-      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - this._node - 3;
+      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]);
       if (!camera.sees(x, y, 20)) continue;
-      this._sprites.label(context, node, x, y);
+      this._places.take(x - size, y - size, 2 * size, 2 * size, true);
+      const wanted = node === view.node || node === view.hovered;
+      if (all || wanted) shown[wanted ? "unshift" : "push"]([node, x, y, wanted]);
+    }
+    for (const [node, x, y, wanted] of shown) {
+      const half = 3.5 * `${node}`.length, across = size + half + 3, up = size + HALF_NUMBER + 1;
+      const place = [[0, -up], [0, up], [across, 0], [-across, 0]].find(([dx, dy]) =>
+        this._places.take(x + dx - half, y + dy - HALF_NUMBER, 2 * half, 2 * HALF_NUMBER));
+      if (!place && !wanted) continue;
+      const [dx, dy] = place ?? [0, -up];
+      this._sprites.label(this._context, node, x + dx, y + dy);
     }
   }
 }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.live.mqtt import packets
+from roamcast.live.mqtt import wire
 from roamcast.live.mqtt.packets import (
     V5,
     V311,
@@ -17,7 +17,6 @@ from roamcast.live.mqtt.packets import (
     Disconnect,
     Packet,
     PacketError,
-    Parser,
     Pingreq,
     Pingresp,
     Puback,
@@ -32,8 +31,8 @@ from roamcast.live.mqtt.packets import (
     Unsubscribe,
     WantedTopic,
     Will,
-    write,
 )
+from roamcast.live.mqtt.wire import Parser, write
 
 LONGEST = 1000
 
@@ -148,12 +147,12 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "text": TEXT,
     "binary": st.binary(max_size=20),
     "pairs": st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=3).map(tuple),
-    "numbers": st.lists(st.integers(1, packets.MAX_REMAINING), min_size=1, max_size=1).map(tuple),
+    "numbers": st.lists(st.integers(1, wire.MAX_REMAINING), min_size=1, max_size=1).map(tuple),
 }
 
 
 def properties(kind: type, version: int) -> st.SearchStrategy[dict[str, Any]]:
-    allowed = {name: VALUES[value] for name, value, kinds in packets._PROPERTIES.values() if kind in kinds}
+    allowed = {name: VALUES[value] for name, value, kinds in wire._PROPERTIES.values() if kind in kinds}
     return st.fixed_dictionaries({}, optional=allowed) if version == V5 else st.just({})
 
 
