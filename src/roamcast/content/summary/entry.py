@@ -40,7 +40,7 @@ MAX_COMBINATIONS: Final = 16
 one conjunction puts into it; with more, fewer elements are looked up."""
 
 
-class Row(NamedTuple):
+class EntryRow(NamedTuple):
     """A row of the EAL, as bits of an entry's elements."""
 
     mask: int
@@ -78,9 +78,9 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
                 raise ContentError("a row names no element, one that is not there, or too many to look up")
 
     @functools.cached_property
-    def unpacked(self) -> list[Row]:
+    def unpacked(self) -> list[EntryRow]:
         """The rows, of which no more than one too many."""
-        found: list[Row] = []
+        found: list[EntryRow] = []
         at, width = 0, (len(self.elements) + 7) // 8
         while at < len(self.rows) and len(found) <= MAX_ROWS:
             middle = at + (width or len(self.rows))
@@ -92,7 +92,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
                 at += width + joint.bit_count()
             if at > len(self.rows):
                 raise ContentError("the rows of a type are cut short")
-            found.append(Row(mask, joint, steps))
+            found.append(EntryRow(mask, joint, steps))
         return found
 
     def passes(self, values: Mapping[int, DigestValues], more: bool, hashes: int) -> bool:
@@ -108,7 +108,7 @@ class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
             return failing != (1 << len(self.elements)) - 1
         return any(not row.mask & failing and self._associated(row, values, hashes) for row in self.unpacked)
 
-    def _associated(self, row: Row, values: Mapping[int, DigestValues], hashes: int) -> bool:
+    def _associated(self, row: EntryRow, values: Mapping[int, DigestValues], hashes: int) -> bool:
         if not self.association or not row.joint:
             return True
         keys = [element.key for position, element in enumerate(self.elements) if row.joint >> position & 1]
@@ -235,7 +235,7 @@ def _array(rows: set[ElementRow], ids: list[ElementId], association: bool) -> by
     bit = {id: 1 << position for position, id in enumerate(ids)}
     width = (len(ids) + 7) // 8
     packed = sorted(
-        Row(sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint)), row.steps) for row in rows
+        EntryRow(sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint)), row.steps) for row in rows
     )
     return b"".join(
         row.mask.to_bytes(width, "little") + (row.joint.to_bytes(width, "little") + row.steps if association else b"")
