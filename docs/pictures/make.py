@@ -26,8 +26,11 @@ Taking = Callable[[Browser, Path], bytes]
 """Takes a picture with a browser, in a folder for what has to be run first."""
 
 
-def roamcast(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "roamcast", *words], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+def roamcast(folder: Path, *words: str) -> None:
+    """Runs in the folder, so that pictures show commands as a reader types them."""
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
+    subprocess.run([sys.executable, "-m", "roamcast", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
 def take(browser: Browser, page: Path, size: tuple[int, int], *scripts: str, scale: float = 1) -> bytes:
@@ -48,7 +51,7 @@ def watched(folder: Path) -> Path:
     """The run of docs/replay.md."""
     out = folder / "watched"
     if not out.exists():
-        roamcast("run", "examples/flooding.toml", "--replay", "--quiet", "--out", str(out))
+        roamcast(folder, "run", "examples/flooding.toml", "--replay", "--quiet", "--out", str(out))
     return out / "replay.html"
 
 
@@ -64,10 +67,9 @@ def story(browser: Browser, folder: Path) -> bytes:
 
 
 def report(browser: Browser, folder: Path) -> bytes:
-    """The top of the report of the tutorial's campaign."""
-    out = folder / "ranges"
-    roamcast("campaign", "examples/campaigns/range.toml", "--out", str(out))
-    return take(browser, out / "report" / "index.html", (880, 860))
+    """The top of the report of the tutorial's campaign, with the seeds that decide."""
+    roamcast(folder, "campaign", "examples/campaigns/range.toml", "--seeds", "20")
+    return take(browser, folder / "out" / "ranges" / "report" / "index.html", (880, 720))
 
 
 PICTURES: Final[dict[str, Taking]] = {"report": report, "replay": replay, "story": story}

@@ -245,6 +245,12 @@ def test_an_event_has_its_story(page: Browser) -> None:
         assert words in told
     story = page.evaluate("(({from, heard}) => [[...from], [...heard].map(Number.isFinite)])(roamcast.view.story)")
     assert story == [[-1, 0, 1, -1], [True, True, True, False]]
+    hops = page.evaluate("roamcast.view.story.hops.map((hop) => [...hop.senders, hop.fresh, hop.repeated, hop.lost])")
+    assert hops == [[0, 1, 0, 0], [1, 1, 1, 0], [2, 0, 1, 0]]  # the line 0, 1, 2; each hears its successor's copy again
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.copies')].map((bar) => [...bar.children].map((i) => i.style.width))"
+    )
+    assert wide == [["50%", "0%", "0%"], ["50%", "50%", "0%"], ["0%", "50%", "0%"]]
 
 
 def test_who_left_the_line_is_named_in_later_events(page: Browser) -> None:

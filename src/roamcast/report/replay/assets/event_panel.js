@@ -93,6 +93,7 @@ class EventPanel {
       story.pairs.length ? element("p", { class: "muted key" }, element("i", { class: "accent" }), "delivered ", element("i", { class: "dashed" }), "possible by contacts alone") : null,
       ...this._missed(story),
       ...this._reached(story),
+      ...this._hops(story),
       ...this._way(story),
     ].filter(Boolean));
   }
@@ -119,6 +120,22 @@ class EventPanel {
       return [this._node(node), spanText(time - story.published), least, `${hops}`];
     });
     return rows.length ? [element("h3", {}, "Delivered"), table(["to", "after", "possible after", "hops"], rows)] : [];
+  }
+
+  // A row for each hop, with a bar as wide as there were copies.
+  _hops({ hops }) {
+    if (!hops.length) return [];
+    const said = { fresh: "new", repeated: "had it already", lost: "lost" }, kinds = Object.keys(said);
+    const most = Math.max(1, ...hops.map((hop) => hop.fresh + hop.repeated + hop.lost));
+    const rows = hops.map((hop, number) => {
+      const copies = kinds.map((kind) => `${hop[kind]} ${said[kind]}`).join(", ");
+      const bar = element("span", { class: "copies", role: "img", "aria-label": copies, title: copies });
+      for (const kind of kinds) bar.append(element("i", { class: kind }));
+      kinds.forEach((kind, i) => (bar.children[i].style.width = `${(100 * hop[kind]) / most}%`));
+      return [`${number + 1}`, `${hop.senders.size}`, bar, `${hop.fresh}`];
+    });
+    const key = kinds.flatMap((kind) => [element("i", { class: kind }), `${said[kind]} `]);
+    return [element("h3", {}, "Hop by hop"), table(["hop", "senders", "copies", "reached"], rows), element("p", { class: "muted copies-key" }, ...key)];
   }
 
   _way(story) {

@@ -8,6 +8,8 @@ class Story {
     this.from = new Int32Array(run.nodes).fill(-1); // who a node first heard it from
     this.heard = new Float64Array(run.nodes).fill(Infinity); // and when
     this.sent = new Float64Array(run.nodes).fill(Infinity); // when it first sent it
+    this.hop = new Int32Array(run.nodes); // how many transmissions it took to a node
+    this.hops = []; // by hop: {senders, fresh, repeated, lost}, of copies
     this.lost = []; // {time, sender, node, outcome}
     this.steps = []; // {frame, time, sender, fresh, repeated, lost}
     this.heard[this.publisher] = this.published;
@@ -57,9 +59,15 @@ class Story {
       } else if (end < this.heard[node]) {
         this.heard[node] = end;
         this.from[node] = sender;
+        this.hop[node] = this.hop[sender] + 1;
         step.fresh.push(node);
       } else step.repeated++;
     }
     this.steps.push(step);
+    const hop = (this.hops[this.hop[sender]] ??= { senders: new Set(), fresh: 0, repeated: 0, lost: 0 });
+    hop.senders.add(sender);
+    hop.fresh += step.fresh.length;
+    hop.repeated += step.repeated;
+    hop.lost += step.lost.length;
   }
 }
