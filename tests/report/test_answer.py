@@ -76,6 +76,23 @@ def test_golden_answers(name: str) -> None:
 # --- Single rules ---------------------------------------------------------------------------------------------------
 
 
+def test_what_is_open_is_whether_the_cheapest_comes_close_enough() -> None:
+    # Differences of −0.015 and −0.045, four seeds, two comparisons: −0.03 ± 4.18 · 0.0173 / 2 = 0.036, so the end is
+    # below −0.05. The mean is 0.02 / 0.0173 = 1.155 deviations above; with ten seeds (2.69 + 0.84) / √10 = 1.115 is
+    # less, with nine (2.75 + 0.84) / √9 = 1.198 is not.
+    delivery: Table = {
+        ("flooding", None): [0.9, 0.8, 0.9, 0.8],
+        ("hint", None): [0.885, 0.755, 0.885, 0.755],
+    }
+    cost: Table = {("flooding", None): [10.0, 10.5, 9.5, 10.0], ("hint", None): [1.0, 1.1, 0.9, 1.05]}
+    found = answer(asked(delivery, DELIVERY, OVERHEAD), curves_of(delivery=delivery, overhead=cost))
+    assert found is not None
+    assert found.lines[-1] == (
+        "Open: whether hint is within 0.05 of flooding in delivery; about 10 seeds would decide it: "
+        "roamcast campaign e.toml --seeds 10"
+    )
+
+
 def test_a_decided_difference_has_its_interval() -> None:
     # Differences 0.19, 0.20 and 0.21, one comparison: 0.2 ± 4.303 · 0.01 / √3 = 0.025.
     values: Table = {("gossip", None): [0.50, 0.51, 0.52], ("hint", None): [0.69, 0.71, 0.73]}

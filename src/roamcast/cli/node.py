@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from roamcast.cli.completion import complete_protocols
 from roamcast.cli.connection import stopped_by_signals
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
@@ -23,7 +24,12 @@ FAILED = 1
 
 @click.command()
 @click.option("--id", "node", type=int, required=True, help="The node's number, unique in the network.")
-@click.option("--protocol", default="flooding", help="A protocol listed by 'roamcast protocols', or file.py:name.")
+@click.option(
+    "--protocol",
+    default="flooding",
+    shell_complete=complete_protocols,
+    help="A protocol listed by 'roamcast protocols', or file.py:name.",
+)
 @click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the protocol. May be repeated."
 )

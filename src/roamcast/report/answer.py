@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from roamcast.analysis.measures.measure import Measure
 from roamcast.campaign.decide.until import LAST_LOOK
-from roamcast.report.compare import Best, MeasureComparison, Place, Question, Standing, best, compare
+from roamcast.report.compare import CLOSE, Best, MeasureComparison, Place, Question, Standing, best, compare
 from roamcast.report.numbers import brief, value_text, within
 from roamcast.report.places import listed, where
 from roamcast.report.titles import first_upper
@@ -267,22 +267,57 @@ class _Words:
 
     def _more_seeds(self) -> list[str]:
         """What is open, and the command that would decide it."""
-        open_ = self._open_costs() or self._open_leads()
+        open_ = self._open_costs()
+        if not open_ and (margin := self._open_margin()):
+            return [margin]
+        open_ = open_ or self._open_leads()
         if not open_:
             return []
         (number, one, other), found_at = max(open_.items(), key=lambda item: len(item[1]))
-        contrasts = [contrast for _, contrast in found_at]
-        at = where([place for place, _ in found_at], self.first.places, self.first.question.axes)
+        at = self._at([place for place, _ in found_at])
         found = self.first if number == 0 or self.cost is None else self.cost
-        about, level = found.question.about, found.standings[0].level
-        needs = [contrast.seeds_to_decide(1 - (1 - level) * LAST_LOOK) for contrast in contrasts]
-        seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
+        about = found.question.about
         what = f"Open{at}: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
+        level = 1 - (1 - found.standings[0].level) * LAST_LOOK
+        seeds = self._enough(contrast.seeds_to_decide(level) for _, contrast in found_at)
         if seeds is None:
             return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take them as equal."]
-        seeds = max(seeds, self.seeds + 1)
-        command = _command(self.asked.command, one, other, about.name, seeds)
+        command = _command(self.asked.command, seeds, f"{one} differs from {other} in {about.name}")
         return [f"{what}; about {seeds} seeds would decide it: {command}"]
+
+    def _open_margin(self) -> str | None:
+        """Where the best is open although the costs are decided: whether the cheapest comes close enough."""
+        found: dict[tuple[str, str], list[tuple[Place, int | None]]] = {}
+        for open_ in self.best:
+            cost, standing = None if self.cost is None else self.cost.at(open_.place), self.first.at(open_.place)
+            names = [name for name in open_.candidates if cost is not None and name in cost.values]
+            if open_.variant is not None or cost is None or standing is None or not names:
+                continue
+            cheapest = min(names, key=cost.mean)
+            for other in standing.others(cheapest):
+                contrast, margin = standing.contrast(cheapest, other), standing.margin(cheapest, other)
+                if contrast is not None and standing.ahead(cheapest, other).low < -margin:
+                    border = margin if standing.about.good == "low" else -margin
+                    need = contrast.seeds_to_decide(standing.level, border)
+                    found.setdefault((cheapest, other), []).append((open_.place, need))
+        if not found:
+            return None
+        (one, other), found_at = max(found.items(), key=lambda item: len(item[1]))
+        share = f"{CLOSE:g}" if self.first.question.about.share else f"{CLOSE:.0%}".replace("%", " %")
+        at = self._at([place for place, _ in found_at])
+        what = f"Open{at}: whether {quoted(one)} is within {share} of {quoted(other)} in {self.name}"
+        seeds = self._enough(need for _, need in found_at)
+        if seeds is None:
+            return f"{what}; {_MOST_SEEDS} seeds would not decide it: it is on the border."
+        return f"{what}; about {seeds} seeds would decide it: {_command(self.asked.command, seeds)}"
+
+    def _at(self, places: Sequence[Place]) -> str:
+        return where(places, self.first.places, self.first.question.axes)
+
+    def _enough(self, needs: Iterable[int | None]) -> int | None:
+        """The seeds that would decide all that few enough would decide; more than there are."""
+        seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
+        return None if seeds is None else max(seeds, self.seeds + 1)
 
     def _open_costs(self) -> dict[_Pair, list[tuple[Place, Contrast]]]:
         """Where the best is open: the cheapest that may be best, against the one hardest to tell from it in cost."""
@@ -313,15 +348,15 @@ class _Words:
         return found
 
 
-def _command(command: str, one: str, other: str, measure: str, seeds: int) -> str:
-    """The campaign's command, with seeds added until the two differ."""
+def _command(command: str, seeds: int, goal: str | None = None) -> str:
+    """The campaign's command with this many seeds, or with seeds added until a goal is decided."""
     words, kept = iter(shlex.split(command)), []
     for word in words:
         if word in ("--seeds", "--until"):
             next(words, None)
         else:
             kept.append(word)
-    until = ["--until", f"{one} differs from {other} in {measure}"] if kept[1:2] == ["campaign"] else []
+    until = ["--until", goal] if goal is not None and kept[1:2] == ["campaign"] else []
     return shlex.join([*kept, *until, "--seeds", str(seeds)])
 
 

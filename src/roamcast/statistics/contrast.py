@@ -71,9 +71,10 @@ class Contrast:
         found = self.interval(level)
         return (found.low > 0) - (found.high < 0)
 
-    def seeds_to_decide(self, level: float) -> int | None:
-        """How many seeds would decide, if mean and spread are as in this sample; None: more than ten thousand."""
-        mean, spread = abs(self.sample.mean), self.sample.deviation
+    def seeds_to_decide(self, level: float, border: float = 0.0) -> int | None:
+        """How many seeds would decide on which side of a border it is, if mean and spread are as in this sample; None:
+        more than ten thousand."""
+        mean, spread = abs(self.sample.mean - border), self.sample.deviation
         if not mean or not spread:
             return None
         return seeds_to_show(mean / spread, level)
