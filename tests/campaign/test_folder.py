@@ -65,7 +65,7 @@ def test_tables_of_two_commits_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match="cannot be read"):
+    with pytest.raises(RoamcastError, match="is not a campaign's folder"):
         read_commit(tmp_path)
     (tmp_path / RUNS_FILE).write_bytes(b"PAR1")
     with pytest.raises(RoamcastError, match="cannot be read"):

@@ -261,8 +261,13 @@ def test_an_unknown_measure_is_refused_with_a_suggestion(spark: SparkSession, tm
 
 
 def test_a_folder_without_a_manifest_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match=r"runs\.parquet: cannot be read"):
+    with pytest.raises(RoamcastError, match=r"is not a campaign's folder \(campaign\.json is missing\)"):
         measure(spark, tmp_path)
+    with pytest.raises(RoamcastError, match="is not a campaign's folder"):
+        is_current(tmp_path, ["events"])
+    (tmp_path / "campaign.json").write_text("{}")  # of one that was interrupted
+    with pytest.raises(RoamcastError, match=r"runs\.parquet: cannot be read: it is missing: repeat the campaign's"):
+        is_current(tmp_path, ["events"])
 
 
 def test_a_campaign_in_which_all_failed_has_tables_without_values(spark: SparkSession, tmp_path: Path) -> None:

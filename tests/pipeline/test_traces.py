@@ -27,6 +27,7 @@ from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.traces import contacts as contacts_module
 from roamcast.pipeline.traces import importing
+from roamcast.pipeline.traces import text as text_module
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.csv import parse_batch
 from roamcast.pipeline.traces.describe import describe, island_of
@@ -446,6 +447,30 @@ def test_a_scenario_and_an_import_read_the_same(
     ]
     assert [pytest.approx(leg) for leg in moved] == [leg for leg in legs if leg[3:5] != leg[5:]]
     assert moved
+
+
+@pytest.mark.parametrize("part", [1, 7, 100, 5_000, 100_000])
+def test_parts_of_a_file_have_each_line_once(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "_PART", part)
+    monkeypatch.setattr(text_module, "_CHUNK", 11)
+    ends = ["\n", "\r\n"]
+    file = written(tmp_path, "log.csv", "\ufeff" + "".join(f" {i},{'x' * (i % 17)} {ends[i % 2]}" for i in range(300)))
+    parts = text_module.parts_of([file]).to_pylist()
+    assert len(parts) == math.ceil(file.stat().st_size / part)
+    found = [
+        line
+        for one in parts
+        for lines in text_module.lines_of(file, one["begin"], one["end"])
+        for line in lines.to_pylist()
+    ]
+    assert found == [f"{i},{'x' * (i % 17)}" for i in range(300)]
+
+
+def test_a_packed_file_that_was_cut_short_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    file = written(tmp_path, "log.csv.gz", "id,t,x,y\n" + "".join(f"a,{i},{i * i},1\n" for i in range(200_000)))
+    file.write_bytes(file.read_bytes()[:-100_000])
+    with pytest.raises(RoamcastError, match=r"log\.csv\.gz: is damaged or cut short .*: get it again"):
+        imported(spark, file)
 
 
 def test_files_of_a_folder_have_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:

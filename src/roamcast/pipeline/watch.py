@@ -66,7 +66,7 @@ def watch(spark: SparkSession, watched: Watched, state: Path, every: float, *, o
         following = _Following(spark, watched, state)
         query = following.start(every, once)
         try:
-            while query.isActive and not (following.known or _idle(query)):
+            while query.isActive and not (following.looked or _idle(query)):
                 time.sleep(_LOOK)  # nothing is said before the first look at the folder
             while True:
                 if not once:
@@ -89,7 +89,8 @@ class _Following:
     def __init__(self, spark: SparkSession, watched: Watched, state: Path) -> None:
         self._spark, self._watched, self._state = spark, watched, state
         self.known: Tables = read_kept(state)
-        self._looked = 0.0
+        self.looked = 0.0
+        """When files were last read by this process: what is known may be from one before."""
         self._problem: Exception | None = None
 
     def start(self, every: float, once: bool) -> Any:  # noqa: ANN401  # Spark's query
@@ -118,15 +119,15 @@ class _Following:
             files = [File(Path(row.path.removeprefix("file:")), row.modificationTime.timestamp()) for row in rows]
             known = self._watched.absorb(batch.sparkSession, self.known, sorted(files))
             keep(self._state, known)
-            self.known, self._looked = known, begun
+            self.known, self.looked = known, begun
         except Exception as problem:
             self._problem = problem
             raise
 
     def snapshot(self, idle: bool) -> Snapshot:
         now = time.time()
-        self._looked = now if idle else self._looked
-        return self._watched.snapshot(self.known, now, self._looked)
+        self.looked = now if idle else self.looked
+        return self._watched.snapshot(self.known, now, self.looked)
 
     def check(self, problem: Exception | None) -> None:
         """Raises what ended the query, if something did."""

@@ -64,14 +64,17 @@ def check_version(out: Path) -> None:
 
 def read_campaign(out: Path) -> Campaign:
     """The campaign of a folder, as it was requested."""
-    file = out / CAMPAIGN_FILE
-    if not file.is_file():
-        raise RoamcastError(
-            f"{out}: is not a campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
-            "`roamcast papers` wrote"
-        )
+    if not (out / CAMPAIGN_FILE).is_file():
+        raise _not_a_campaign(out)
     check_version(out)
-    return read_json(file, Campaign)
+    return read_json(out / CAMPAIGN_FILE, Campaign)
+
+
+def _not_a_campaign(out: Path) -> RoamcastError:
+    return RoamcastError(
+        f"{out}: is not a campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
+        "`roamcast papers` wrote"
+    )
 
 
 def commit(runs: pa.Table) -> str:
@@ -117,6 +120,8 @@ def read_plan(out: Path) -> pa.Table:
 
 def read_commit(out: Path) -> tuple[pa.Table, pa.Table]:
     """The runs and the manifest that was written with them."""
+    if not any((out / name).is_file() for name in (CAMPAIGN_FILE, RUNS_FILE)):
+        raise _not_a_campaign(out)
     runs, manifest = read_table(out / RUNS_FILE), read_table(out / MANIFEST_FILE)
     draft = _draft(out, MANIFEST_FILE)
     if not _belong(runs, manifest) and draft.is_file():
@@ -146,7 +151,8 @@ def read_table(path: Path, **options: Any) -> pa.Table:  # noqa: ANN401  # those
     try:
         return pq.read_table(path, partitioning=None, **options)
     except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{path}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
+        why = "it is missing" if isinstance(problem, FileNotFoundError) else arrow_says(problem)
+        raise RoamcastError(f"{path}: cannot be read: {why}: repeat the campaign's command") from None
 
 
 def manifest_row(

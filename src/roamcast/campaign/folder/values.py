@@ -80,9 +80,10 @@ def made_from(out: Path, names: Sequence[str]) -> dict[str, Any]:
 
 def is_current(out: Path, names: Sequence[str]) -> bool:
     """Whether the tables have these measures of all runs and are up to date."""
+    _, manifest = read_commit(out)  # refuses what is not a campaign's folder
     if _read(out) != made_from(out, names):
         return False
-    ok = {row["run"] for row in read_commit(out)[1].to_pylist() if row["status"] == OK}
+    ok = {row["run"] for row in manifest.to_pylist() if row["status"] == OK}
     asked = [name for name in names if kept(name)]
     return not asked or not lacking(known(out, asked, ok), asked, ok)
 

@@ -37,6 +37,7 @@ _ROWS: Final = pa.schema({"id": pa.string(), "t": pa.float64(), "x": pa.float64(
 _REFUSED: Final = pa.schema({"reason": pa.string(), "line": pa.string()})
 _STAGED: Final = {"rows": _ROWS, "refused": _REFUSED}
 """The folders of what was parsed."""
+_PROBLEMS: Final = pa.schema({"problem": pa.string()})
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DATE: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
 """The usual forms of a time that are parsed by batches; a date that says its offset is not among them."""
@@ -66,7 +67,9 @@ def _from_text(spark: SparkSession, files: list[Path], staged: Path, columns: Sa
         (staged / folder).mkdir(parents=True)
     parts = parts_of(files)
     each = partial(_stage, columns, header, str(staged))
-    spread(spark, [parts.slice(number, 1) for number in range(len(parts))], each, parts.schema)
+    problems = spread(spark, [parts.slice(number, 1) for number in range(len(parts))], each, _PROBLEMS)
+    for problem in problems["problem"].to_pylist():
+        raise RoamcastError(problem)
     rows, refused = (
         spark.read.schema(from_arrow_schema(schema)).parquet(spark_uri(staged / folder))
         for folder, schema in _STAGED.items()
@@ -85,13 +88,16 @@ def _stage(columns: SampleColumns, header: str, staged: str, part: pa.Table) -> 
             files.enter_context(pq.ParquetWriter(drafts[folder], schema, compression="lz4", use_dictionary=["id"]))
             for folder, schema in _STAGED.items()
         )
-        for lines in lines_of(Path(one["file"]), one["begin"], one["end"]):
-            good, bad = parse_batch(columns, lines.filter(pc.not_equal(lines, header)))
-            rows.write_table(good)
-            refused.write_table(bad)
+        try:
+            for lines in lines_of(Path(one["file"]), one["begin"], one["end"]):
+                good, bad = parse_batch(columns, lines.filter(pc.not_equal(lines, header)))
+                rows.write_table(good)
+                refused.write_table(bad)
+        except RoamcastError as problem:  # raised here, it would come out as a stack trace of Java's
+            return pa.table([[str(problem)]], schema=_PROBLEMS)
     for folder, draft in drafts.items():
         draft.replace(named[folder])
-    return part.slice(0, 0)
+    return _PROBLEMS.empty_table()
 
 
 def parse_batch(columns: SampleColumns, lines: pa.StringArray) -> tuple[pa.Table, pa.Table]:

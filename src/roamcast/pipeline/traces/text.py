@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from roamcast.errors import RoamcastError
 from roamcast.facts.recorder import batch_of
 from roamcast.pipeline.traces.samples import Read
 from roamcast.sim.mobility.lines import Refused
@@ -58,9 +59,15 @@ def lines_of(file: Path, begin: int = 0, end: int = sys.maxsize) -> Iterator[pa.
             source.seek(begin - 1)
             left -= len(source.readline()) - 1
         is_first = begin == 0
-        while left > 0 and (chunk := source.read(min(_CHUNK, left))):
-            if not chunk.endswith(b"\n"):
-                chunk += source.readline()
+        while left > 0:
+            try:
+                chunk = source.read(min(_CHUNK, left))
+                if not chunk.endswith(b"\n"):
+                    chunk += source.readline()
+            except OSError as problem:
+                raise RoamcastError(f"{file}: is damaged or cut short ({problem}): get it again") from None
+            if not chunk:
+                return
             left -= len(chunk)
             text = chunk.decode(errors="replace").removeprefix("\ufeff" if is_first else "")
             is_first = False
