@@ -43,7 +43,13 @@ PARTS: Final = {
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING", "SECURITY"),
     "Protocols": tuple(sorted(f"docs/protocols/{page.stem}" for page in ROOT.glob("docs/protocols/*.md"))),
-    "Made from data": ("docs/ledger/verdicts", "docs/measures/table", "studies/map/README", "studies/map/tables"),
+    "Made from data": (
+        "docs/ledger/verdicts",
+        "docs/ledger/readings",
+        "docs/measures/table",
+        "studies/map/README",
+        "studies/map/tables",
+    ),
 }
 ORPHAN: Final = "---\norphan: true\n---\n\n"
 """Before a page that stands in no table of contents."""

@@ -54,13 +54,13 @@ WRONG_SCENARIOS: dict[str, tuple[dict[str, Any], str]] = {
     "no choice": ({"mac": {"model": "aloha"}}, "mac.model: expected one of 'dcf', 'ideal'; got 'aloha'"),
     "model": (
         {"movement": {"model": "colum"}},
-        "movement.model: expected one of 'random-waypoint', 'hot-spots', 'column', 'static', 'buildings', 'recorded'; "
-        "got 'colum'; did you mean 'column'?",
+        "movement.model: expected one of 'random-waypoint', 'hot-spots', 'groups', 'streets', 'column', 'static', "
+        "'buildings', 'recorded'; got 'colum'; did you mean 'column'?",
     ),
     "no model": (
         {"movement": {"positions": []}},
-        "movement.model: is missing: expected one of 'random-waypoint', 'hot-spots', 'column', 'static', 'buildings', "
-        "'recorded'",
+        "movement.model: is missing: expected one of 'random-waypoint', 'hot-spots', 'groups', 'streets', "
+        "'column', 'static', 'buildings', 'recorded'",
     ),
     "of a model": (
         {"movement": {"model": "static", "positons": []}},

@@ -96,16 +96,18 @@ def test_what_is_open_is_whether_the_cheapest_comes_close_enough() -> None:
 def test_a_decided_difference_has_its_interval() -> None:
     # Differences 0.19, 0.20 and 0.21, one comparison: 0.2 ± 4.303 · 0.01 / √3 = 0.025.
     values: Table = {("gossip", None): [0.50, 0.51, 0.52], ("hint", None): [0.69, 0.71, 0.73]}
-    assert said(values).sentence == ("hint has the highest delivery, 0.20 ± 0.02 above gossip (95 % sure, 3 seeds).")
+    assert said(values).sentence == (
+        "hint has the highest delivery in this scenario, 0.20 ± 0.02 above gossip (95 % sure, 3 seeds)."
+    )
 
 
 def test_the_correction_is_for_all_variants_and_places() -> None:
     """One comparison of p = 0.025 is an order by itself, and none among four places; the interval says the same."""
     differ = [0.010, 0.015, 0.002, 0.012, 0.004]
     one: Table = {("a", 1): [0.5] * 5, ("b", 1): [0.5 + by for by in differ]}
-    assert said(one).sentence.startswith("b has the highest delivery, 0.009 ± 0.007 above a")
+    assert said(one).sentence.startswith("b has the highest delivery in this scenario, 0.009 ± 0.007 above a")
     many = {(name, place): one[name, 1] for place in range(4) for name in "ab"}
-    assert said(many).sentence == "At every rate, 5 seeds do not decide which is best: b or a."
+    assert said(many).sentence == "At every rate, 5 seeds do not decide which is best (at 95 %): b or a."
 
 
 def test_a_companion_measure_halves_the_risk() -> None:
@@ -116,26 +118,29 @@ def test_a_companion_measure_halves_the_risk() -> None:
     found = answer(asked(delivery, DELIVERY, OVERHEAD), curves_of(delivery=delivery, overhead=cost))
     assert found is not None
     assert found.sentence == (
-        "5 seeds do not decide which is best: b is ahead, delivery 0.009 ± 0.009 above a, perhaps by chance."
+        "In this scenario, 5 seeds do not decide which is best (at 95 %): b is ahead, delivery 0.009 ± 0.009 above a, "
+        "perhaps by chance."
     )
 
 
 def test_equal_in_every_seed_is_a_tie() -> None:
     values: Table = {("a", None): [1.0, 1.0], ("b", None): [1.0, 1.0]}
-    assert said(values).sentence == "a and b tie: the same delivery in each of 2 seeds."
+    assert said(values).sentence == "a and b tie in this scenario: the same delivery in each of 2 seeds."
 
 
 def test_seeds_that_all_differ_by_the_same_are_no_evidence() -> None:
     values: Table = {("a", None): [5.0, 5.0], ("b", None): [7.5, 7.5]}
     assert str(said(values, OVERHEAD)) == (
-        "2 seeds do not decide which is best: a is ahead, overhead 0.67 times that of b, perhaps by chance."
+        "In this scenario, 2 seeds do not decide which is best (at 95 %): a is ahead, overhead 0.67 times that of b, "
+        "perhaps by chance."
     )
 
 
 def test_two_significant_digits_are_enough() -> None:
     values: Table = {("a", None): [1.0, 1.01, 0.99], ("b", None): [1162.0, 1180.0, 1150.0]}
     assert said(values, DELAY).sentence == (
-        "a has the lowest delay, 95th percentile, 1\N{NARROW NO-BREAK SPACE}200 times less than b (95 % sure, 3 seeds)."
+        "a has the lowest delay, 95th percentile in this scenario, 1\N{NARROW NO-BREAK SPACE}200 times less than b "
+        "(95 % sure, 3 seeds)."
     )
 
 
@@ -173,7 +178,7 @@ def test_points_of_two_axes_in_words() -> None:
     assert where(places, places, ("rate", "nodes")) == " at every value of rate and nodes"
     assert where([(1, 5), (2, 5), (3, 5)], places, axes) == " at speed 5"
     assert where([(1, 5), (1, 10)], places, axes) == " at rate 1"
-    assert where(places[:-1], places, axes) == " everywhere but at rate 3, speed 10"
+    assert where(places[:-1], places, axes) == " everywhere but at rate 3 with speed 10"
     assert where([(1, 5), (2, 10)], places, axes) == " at 2 of 6 points"
 
 
@@ -295,8 +300,9 @@ def test_the_sentence_is_true_of_the_data(campaign: tuple[Table, Table | None]) 
             last_digit = 10.0 ** -len(shown.partition(".")[2])  # as many as the interval leaves sense in
             assert float(shown) == pytest.approx(true, rel=0.1, abs=max(0.006, 0.51 * last_digit))
     for line in found.lines:
-        if line.startswith("Best elsewhere: ") and "not decided" not in line:
-            assert {who for who in winners.values() if who} - {named[1]} == set(re.findall(r"\b(\w) at ", line))
+        if line.startswith("Best elsewhere") and "not decided" not in line:
+            told = line.partition(": ")[2]
+            assert {who for who in winners.values() if who} - {named[1]} == set(re.findall(r"\b(\w) at ", told))
 
 
 def test_equal_variants_are_told_apart_at_most_one_time_in_twenty() -> None:

@@ -50,7 +50,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
 def test_the_page_opens_with_the_answer(tmp_path: Path) -> None:
     out = write_folder(tmp_path / "out")
     # t of 2 degrees of freedom is 4.303: 4.303 · 0.01 / √3 = 0.025.
-    told = "hint has the highest delivery, 0.15 ± 0.02 above gossip (95 % sure, 3 seeds)."
+    told = "hint has the highest delivery in this scenario, 0.15 ± 0.02 above gossip (95 % sure, 3 seeds)."
     assert [str(one) for one in answers(out)] == [told]
     page = page_of(out)
     assert texts(page, "//main/section[1]/p[@class='sentence']") == [told]

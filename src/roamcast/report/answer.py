@@ -36,6 +36,8 @@ _FEW: Final = 3
 """Up to this many candidates are named."""
 _SMALL: Final = 0.1
 """Ratios below it are turned round: 40 times less, not 0.025 times."""
+_SOME_SEEDS: Final = 5
+"""What is suggested where one seed was run."""
 _MOST_SEEDS: Final = 500
 """What takes more seeds is as good as equal."""
 
@@ -69,6 +71,12 @@ def answer(asked: ComparedGoals, curves: Curves) -> WrittenAnswer | None:
         return _Words(asked, goals).answer()
     changes = [text for question in asked.goals if (text := alone(question, curves))]
     return WrittenAnswer(changes[0], tuple(changes[1 : 1 + MOST_LINES])) if changes else None
+
+
+def meaning_of_best(first: Question, cost: Question) -> str:
+    name, price = measure_name(first.about), measure_name(cost.about)
+    close = f"{CLOSE:g}" if first.about.share else f"{100 * CLOSE:g} %"
+    return f"the lowest {price} of those whose {name} is within {close} of the {_extreme(first)}"
 
 
 def measure_name(about: Measure) -> str:
@@ -142,7 +150,8 @@ class _Words:
 
     def answer(self) -> WrittenAnswer:
         if self.seeds < 2:
-            return WrittenAnswer(self._one_seed(), tuple(self._missing()))
+            more = f"More seeds compare the variants: {_command(self.asked.command, _SOME_SEEDS)}"
+            return WrittenAnswer(self._one_seed(), (*self._missing(), more))
         groups = _grouped((one.variant, one) for one in self.best if one.variant is not None)
         # Of two that are best at as many points, the one that is not the baseline is news.
         main = max(groups, key=lambda name: (len(groups[name]), name != self.asked.baseline), default=None)
@@ -164,7 +173,7 @@ class _Words:
 
     def _sentence(self, name: str, at: Sequence[Best]) -> str:
         standings = self._standings(at)
-        where = _where(standings, self.first)
+        where = self._where(standings)
         sure = f" (95 % sure, {self.seeds} seeds)."
         if self.cost is None:
             begin = f"{quoted(name)} has the {self.extreme} {self.name}"
@@ -216,14 +225,13 @@ class _Words:
 
     def _open(self) -> str:
         """Nothing is decided anywhere."""
-        where = _where(self.first.standings, self.first)
+        where = self._where(self.first.standings)
         first = self.first.standings[0]
         if all(one.tied for one in self.first.standings) and self.cost is None:
             return f"{_names(first.candidates)} tie{where}: the same {self.name} in each of {self.seeds} seeds."
         may_be = {name for one in self.best for name in one.candidates}
         candidates = [name for name in first.ranking if name in may_be]
-        at = f"{first_upper(where.lstrip())}, " if where else ""
-        begin = f"{at}{self.seeds} seeds do not decide which is best"
+        begin = f"{first_upper(where.lstrip())}, {self.seeds} seeds do not decide which is best (at 95 %)"
         contrast = first.contrast(*candidates[:2]) if len(candidates) == 2 and len(self.best) == 1 else None
         sizes = either(candidates)
         if contrast is not None:
@@ -238,9 +246,12 @@ class _Words:
         groups = _grouped((one.ranking[0], one) for one in self.first.standings)
         name = max(groups, key=lambda who: len(groups[who]))
         values = _range([one.mean(name) for one in groups[name]])
-        where = _where(groups[name], self.first)
+        where = self._where(groups[name])
         begin = f"One seed shows nothing; in it {quoted(name)} has the {self.extreme} {self.name}"
-        return _fitting(f"{begin}{where}: {values}.", f"{begin}{where}.", f"{begin}.")
+        return _fitting(f"{begin}{where}: its own is {values}.", f"{begin}{where}.", f"{begin}.")
+
+    def _where(self, at: Sequence[Standing]) -> str:
+        return _where(at, self.first) or " in this scenario"
 
     # --- The lines
 
@@ -254,8 +265,11 @@ class _Words:
         open_ = _grouped((either(one.candidates), one) for one in self.best if one.variant is None)
         undecided = _not_decided(open_, self.first)
         if main is not None and (parts or undecided):
+            best_ = "" if self.cost is None else f" ({meaning_of_best(self.first.question, self.cost.question)})"
             yield (
-                f"Best elsewhere: {'; '.join([*parts, *undecided])}." if parts else f"Which is best is {undecided[0]}."
+                f"Best elsewhere{best_}: {'; '.join([*parts, *undecided])}."
+                if parts
+                else f"Which is best{best_} is {undecided[0]}."
             )
 
     def _missing(self) -> Iterator[str]:
@@ -263,25 +277,30 @@ class _Words:
         without = {name: [one for one in self.first.standings if name not in one.values] for name in names}
         parts = [f"{quoted(name)}{_where(at, self.first)}" for name, at in without.items() if at]
         if parts:
-            yield f"No {self.name}: {', '.join(parts)} (runs that failed, or had nothing to count)."
+            yield f"No value of {self.name}: {', '.join(parts)} (runs that failed, or had nothing to count)."
 
     def _more_seeds(self) -> list[str]:
         """What is open, and the command that would decide it."""
         open_ = self._open_costs()
         if not open_ and (margin := self._open_margin()):
             return [margin]
-        open_ = open_ or self._open_leads()
+        costs, open_ = bool(open_), open_ or self._open_leads()
         if not open_:
             return []
         (number, one, other), found_at = max(open_.items(), key=lambda item: len(item[1]))
         at = self._at([place for place, _ in found_at])
         found = self.first if number == 0 or self.cost is None else self.cost
         about = found.question.about
-        what = f"Open{at}: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
+        name, decided = measure_name(about), self.cost is not None and all(one.variant is not None for one in self.best)
+        what = f"Open{at}: {quoted(one)} or {quoted(other)} in {name}"
+        if costs:
+            what = f"Open{at}: whether {quoted(one)} or {quoted(other)} has less {name}, and so which is best"
+        elif decided:
+            what = f"Open{at}, but without effect on what is best: {quoted(one)} or {quoted(other)} in {name}"
         level = 1 - (1 - found.standings[0].level) * LAST_LOOK
         seeds = self._enough(contrast.seeds_to_decide(level) for _, contrast in found_at)
         if seeds is None:
-            return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take them as equal."]
+            return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take their {name} as equal."]
         command = _command(self.asked.command, seeds, f"{one} differs from {other} in {about.name}")
         return [f"{what}; about {seeds} seeds would decide it: {command}"]
 
@@ -303,7 +322,7 @@ class _Words:
         if not found:
             return None
         (one, other), found_at = max(found.items(), key=lambda item: len(item[1]))
-        share = f"{CLOSE:g}" if self.first.question.about.share else f"{CLOSE:.0%}".replace("%", " %")
+        share = f"{CLOSE:g}" if self.first.question.about.share else f"{100 * CLOSE:g} %"
         at = self._at([place for place, _ in found_at])
         what = f"Open{at}: whether {quoted(one)} is within {share} of {quoted(other)} in {self.name}"
         seeds = self._enough(need for _, need in found_at)

@@ -126,10 +126,10 @@ def _answers(experiments: list[DrawnExperiment]) -> Markup | None:
         return None
     parts = [part for index, drawn in enumerate(told) for part in _answer(drawn, len(told), index)]
     how = (
-        "Variants are compared point by point and seed by seed, over the seeds that both have. “95 % sure”: all that "
-        "is said of an experiment’s best together is wrong in at most 5 % of campaigns, and so is all that is said of "
-        "a further goal. For that, intervals here, in the winners’ tables and in the comparisons are widened for the "
-        "number of comparisons (Bonferroni). Bars in figures are 95 % each."
+        "Variants are compared at each point, seed by seed. “95 % sure” holds for all words about what is best "
+        "together, and for all about each further goal: one of them is wrong in at most 5 % of campaigns. So words and "
+        "tables are more careful (by Bonferroni’s correction) than figures, whose bars and bands are 95 % each: two "
+        "curves can look apart and still be undecided."
     )
     reading = (
         "Point at, tap or focus a point of a figure to read it; the arrow keys move between points. Press a name in a "

@@ -1,4 +1,4 @@
-"""Points of an experiment in words: `at degree 4 to 16`, `at every speed`, `at rate 1, speed 5 and 10`."""
+"""Points of an experiment in words: `at degree 4 to 16`, `at every speed`, `at rate 1 with speed 5 and 10`."""
 
 import itertools
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def _product(chosen: Sequence[Place], places: Sequence[Place], axes: Sequence[st
         for axis, side, order in zip(axes, sides, orders, strict=True)
         if len(side) < len(order)
     ]
-    return ", ".join(parts)
+    return " with ".join(parts)
 
 
 def neighbours(texts: Sequence[str], order: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from roamcast.report.answer import ComparedGoals, either, measure_name, quoted
-from roamcast.report.compare import CLOSE, MeasureComparison, Standing, best, compare
+from roamcast.report.answer import ComparedGoals, either, meaning_of_best, measure_name, quoted
+from roamcast.report.compare import MeasureComparison, Standing, best, compare
 from roamcast.report.numbers import ABSENT, two_digits, value_text
 from roamcast.report.places import listed
 from roamcast.report.titles import first_upper
@@ -36,10 +36,7 @@ def winners(asked: ComparedGoals, curves: Curves) -> Winners | None:
         rows.append([*map(value_text, found.place), *chosen, *cells])
     caption = "Who wins where; “?”: not decided by these seeds."
     if cost:
-        name, price = (measure_name(one.question.about) for one in (first, cost))
-        close = f"{CLOSE}" if first.question.about.share else f"{100 * CLOSE:g} %"
-        extreme = "lowest" if first.question.low_is_good else "highest"
-        caption += f" Best: the lowest {price} of those whose {name} is within {close} of the {extreme}."
+        caption += f" Best: {meaning_of_best(first.question, cost.question)}."
     return Winners([first_upper(name) for name in head], rows, caption)
 
 
@@ -48,11 +45,12 @@ def _title(found: MeasureComparison) -> str:
 
 
 def _cell(standing: Standing | None) -> str:
-    """The leader with its mean, or those that may lead."""
+    """The leader with its mean, or those that may lead, with the mean of the one that is ahead."""
     if standing is None:
         return ABSENT
     value = f"{two_digits(standing.mean(standing.ranking[0]))}\N{NO-BREAK SPACE}{standing.about.unit}".rstrip()
-    return f"{_named(standing.candidates, standing.tied)}, {value}"
+    named = _named(standing.candidates, standing.tied)
+    return f"{named} ({quoted(standing.ranking[0])} {value})" if named.endswith("?") else f"{named}, {value}"
 
 
 def _named(names: list[str], tied: bool) -> str:
