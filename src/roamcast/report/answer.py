@@ -248,7 +248,7 @@ class _Words:
         values = _range([one.mean(name) for one in groups[name]])
         where = self._where(groups[name])
         begin = f"One seed shows nothing; in it {quoted(name)} has the {self.extreme} {self.name}"
-        return _fitting(f"{begin}{where}: its own is {values}.", f"{begin}{where}.", f"{begin}.")
+        return _fitting(f"{begin}{where}, with values of {values}.", f"{begin}{where}.", f"{begin}.")
 
     def _where(self, at: Sequence[Standing]) -> str:
         return _where(at, self.first) or " in this scenario"
@@ -265,7 +265,7 @@ class _Words:
         open_ = _grouped((either(one.candidates), one) for one in self.best if one.variant is None)
         undecided = _not_decided(open_, self.first)
         if main is not None and (parts or undecided):
-            best_ = "" if self.cost is None else f" ({meaning_of_best(self.first.question, self.cost.question)})"
+            best_ = "" if self.cost is None else f" (best: {meaning_of_best(self.first.question, self.cost.question)})"
             yield (
                 f"Best elsewhere{best_}: {'; '.join([*parts, *undecided])}."
                 if parts
