@@ -122,7 +122,7 @@ def test_a_durable_subscription_waits_until_it_is_ended(node: Process) -> None:
 def test_status(node: Process) -> None:
     roamcast("pub", "n=1")
     text = roamcast("status").stdout
-    assert text.startswith("node 7, flooding (delivered 1024, jitter 0.01, window 4096), at ")
+    assert text.startswith("node 7, roam (delivered 1024, life 60.0, capacity 1024, window 4096, ")
     assert "here       3 m, 4 m\n" in text
     assert "neighbours none\n" in text
     assert "key        none: insecure\n" in text
@@ -192,7 +192,7 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("status", "--api", "10.0.0.1:1", "--tls-cert", "missing"), "error: missing: cannot be used as a certificate"),
         (("bridge", "http://a"), "error: http://a: expected mqtt://HOST"),
         (("bridge", "mqtt://a", "--password-file", "missing"), "error: missing: the password cannot be read: No such"),
-        (("bridge", "mqtt://a", "--password-file", "secret"), "error: secret: a password is one line of text\n"),
+        (("bridge", "mqtt://a", "--password-file", "secret"), "error: secret: a password is one line of at most 1024 characters\n"),
         (("bridge", "mqtt://a", "--password-file", "doc.xml"), "error: doc.xml: the password is open to every user"),
         (("bridge", "mqtt://a", "--out", "a/#/b"), "error: --out 'a/#/b': "),
         (("bridge", "mqtt://a", "--out", "$filter/a <"), "error: --out '$filter/a <': "),
@@ -205,7 +205,7 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("node", "--id", "1", "--insecure", "--address", "10.0.0"), "error: --address 10.0.0: expected an IPv4"),
         (("node", "--id", "1", "--insecure", "--air", "x"), "error: --air 'x': expected HOST:PORT"),
         (("node", "--id", "1", "--insecure", "--protocol", "floding"), "error: no protocol is named 'floding'; did"),
-        (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: flooding has no parameter"),
+        (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: roam has no parameter"),
         (("node", "--id", "1", "--insecure", "--here", "there"), "error: --here 'there': expected file:PATH or"),
         (("node", "--id", "1", "--insecure", "--api", "0.0.0.0:1"), "error: --api 0.0.0.0:1: other machines can reach"),
         (("node", "--id", "1", "--insecure", "--store", "no/such"), "error: no/such: cannot be opened"),

@@ -11,7 +11,7 @@ import click
 from roamcast.cli.connection import NodeOptions, connecting, stopped_by_signals, with_node
 from roamcast.cli.options import FILE
 from roamcast.errors import ConfigError
-from roamcast.live.places import read_secret
+from roamcast.live.places import MAX_SECRET, read_secret
 
 if TYPE_CHECKING:
     from roamcast.live.mqtt.peer import Bridge, Target
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     metavar="FILTER",
     help="Topic filter of the broker's messages that come to the node. May be repeated.",
 )
-@click.option("--password-file", type=FILE, help="File with the broker's password, on one line.")
+@click.option(
+    "--password-file",
+    type=FILE,
+    help="File with the broker's password, on one line, which others must not be able to read.",
+)
 @click.option(
     "--broker-cert",
     type=FILE,
@@ -102,7 +106,10 @@ def _check(option: str, filters: tuple[str, ...]) -> None:
         try:
             if option == "--in" and text.startswith(CONTENT):
                 raise ConfigError(f"--in {text!r}: only nodes know {CONTENT}, not brokers")
-            filter_of(text.removeprefix("$share/"))
+            is_shared = option == "--in" and text.startswith(
+                "$share/"
+            )  # $share/GROUP/FILTER, which a node does not have
+            filter_of(text.split("/", 2)[-1] if is_shared else text)
         except PacketError as problem:
             raise ConfigError(f"{option} {text!r}: {problem}") from None
 
@@ -110,7 +117,7 @@ def _check(option: str, filters: tuple[str, ...]) -> None:
 def _password(file: Path) -> str:
     text = read_secret(file, "password")
     if not text:
-        raise ConfigError(f"{file}: a password is one line of text")
+        raise ConfigError(f"{file}: a password is one line of at most {MAX_SECRET} characters")
     return text
 
 

@@ -26,7 +26,7 @@ FAILED = 1
 @click.option("--id", "node", type=int, required=True, help="The node's number, unique in the network.")
 @click.option(
     "--protocol",
-    default="flooding",
+    default="roam",
     shell_complete=complete_protocols,
     help="A protocol listed by 'roamcast protocols', or file.py:name.",
 )

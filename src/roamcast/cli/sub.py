@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from roamcast.bounded import put
 from roamcast.cli.connection import NodeOptions, connecting, read_context, with_node
 from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 _ID: Final = click.IntRange(0, 2**63 - 1)
 _RETRY: Final = 1.0
 """Seconds between two attempts to reach a node that has stopped."""
+_REMEMBERED: Final = 4096
+"""Events that are not shown again: a node that carries events gives them to every new subscription, also to this one's
+next."""
 
 
 @click.command()
@@ -130,6 +134,7 @@ async def _listen(
     clock = asyncio.get_running_loop().time
     deadline = None if lifetime is None else clock() + lifetime
     shown, known, lost, position = 0, False, False, None
+    ids: dict[int, None] = {}
     while deadline is None or clock() < deadline:
         events = subscribe(client, None if deadline is None else deadline - clock(), position)
         try:
@@ -137,6 +142,9 @@ async def _listen(
                 click.echo(f"subscribed{' again' if known else ''}: {events.subscription}", err=True)
                 known, lost = True, False
                 async for event in events:
+                    if event.id in ids:
+                        continue
+                    put(ids, event.id, None, _REMEMBERED)
                     click.echo(json.dumps(_shown(event, documents), ensure_ascii=False))
                     shown += 1
                     if shown == count:

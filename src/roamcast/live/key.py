@@ -24,6 +24,7 @@ MARK: Final = "roamcast-key-1"
 OWNER: Final = "roamcast-owner-1"
 OWNER_SECRET: Final = "roamcast-owner-secret-1"
 _MAX_FILE: Final = 1024
+_OWNER_MADE: Final = "'roamcast key new FILE --owner FILE' makes one"
 
 
 class KeyProblem(RoamcastError):
@@ -82,9 +83,9 @@ class NetworkKey:
 
 def load_owner(path: Path) -> bytes:
     """The owner's secret."""
-    found = _read(path)
+    found = _read(path, _OWNER_MADE)
     if list(found) != [OWNER_SECRET]:
-        raise KeyProblem(f"{path} is not an owner's key: 'roamcast key new FILE --owner FILE' makes one")
+        raise KeyProblem(f"{path} is not an owner's key: {_OWNER_MADE}")
     return found[OWNER_SECRET]
 
 
@@ -93,14 +94,14 @@ def save_owner(path: Path, secret: bytes) -> None:
     _write(path, {OWNER_SECRET: secret})
 
 
-def _read(path: Path) -> dict[str, bytes]:
-    """The keys in a file, by their marks; empty if it is not a file of keys."""
+def _read(path: Path, remedy: str = "'roamcast key new' makes one") -> dict[str, bytes]:
+    """The keys in a file, by their marks; empty if it is not a file of keys. `remedy` says how to get a missing one."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(_MAX_FILE + 1)
     except OSError as problem:
-        hint = "; 'roamcast key new' makes one" if isinstance(problem, FileNotFoundError) else ""
+        hint = f"; {remedy}" if isinstance(problem, FileNotFoundError) else ""
         raise KeyProblem(f"the key {path} cannot be read: {problem.strerror}{hint}") from None
     # Access for a group is the administrator's choice; access for everyone is always a mistake.
     if mode & 0o007:

@@ -15,7 +15,7 @@ API_VARIABLE: Final = "ROAMCAST_API"
 TOKEN_VARIABLE: Final = "ROAMCAST_TOKEN_FILE"
 CERTIFICATE_VARIABLE: Final = "ROAMCAST_TLS_CERT"
 _MIN_TOKEN: Final = 16
-_MAX_TOKEN: Final = 1024
+MAX_SECRET: Final = 1024
 
 
 class Address(NamedTuple):
@@ -112,14 +112,14 @@ def read_secret(path: Path, what: str) -> str:
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            text = file.read(_MAX_TOKEN + 1).decode().strip()
+            text = file.read(MAX_SECRET + 1).decode().strip()
     except OSError as problem:
         raise ConfigError(f"{path}: the {what} cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
         text = ""
     if mode & 0o007:
         raise ConfigError(f"{path}: the {what} is open to every user of this machine; close it with: chmod 600 {path}")
-    return text if len(text) <= _MAX_TOKEN and text.isprintable() else ""
+    return text if len(text) <= MAX_SECRET and text.isprintable() else ""
 
 
 def read_token(path: Path) -> str:
@@ -127,7 +127,7 @@ def read_token(path: Path) -> str:
     text = read_secret(path, "token")
     if len(text) < _MIN_TOKEN or not text.isascii() or " " in text:
         raise ConfigError(
-            f"{path}: a token is one line of {_MIN_TOKEN} to {_MAX_TOKEN} visible ASCII characters; make one "
+            f"{path}: a token is one line of {_MIN_TOKEN} to {MAX_SECRET} visible ASCII characters; make one "
             f"with: (umask 077; openssl rand -hex 32 > {path})"
         )
     return text

@@ -44,7 +44,7 @@ class NodeSettings:
     """All settings of a node."""
 
     node: int
-    protocol: str = "flooding"
+    protocol: str = "roam"
     changes: tuple[str, ...] = ()
     """Changes of the protocol's parameters: `NAME=VALUE`."""
     key: Path | None = None

@@ -166,7 +166,7 @@ class _Words:
         """Whether the sentence, and the line after it, tell all about the first goal."""
         standings = self.first.standings
         if main is None:
-            return len(standings) == 1 or all(one.tied for one in standings)
+            return (len(standings) == 1 and standings[0].leader is None) or all(one.tied for one in standings)
         return self.cost is None or all(one.leader == main for one in standings)
 
     # --- The sentence
@@ -237,9 +237,8 @@ class _Words:
         if contrast is not None:
             way = "times that of" if contrast.ratio else "above" if contrast.sample.mean >= 0 else "below"
             size = _size(contrast, first.level).lstrip("+−")
-            sizes = (
-                f"{quoted(candidates[0])} is ahead, {self.name} {size} {way} {quoted(candidates[1])}, perhaps by chance"
-            )
+            chance = "" if contrast.order(first.level) else ", perhaps by chance"
+            sizes = f"{quoted(candidates[0])} is ahead, {self.name} {size} {way} {quoted(candidates[1])}{chance}"
         return _fitting(f"{begin}: {sizes}.", f"{begin}: {either(candidates)}.", f"{begin}.")
 
     def _one_seed(self) -> str:
@@ -248,7 +247,8 @@ class _Words:
         values = _range([one.mean(name) for one in groups[name]])
         where = self._where(groups[name])
         begin = f"One seed shows nothing; in it {quoted(name)} has the {self.extreme} {self.name}"
-        return _fitting(f"{begin}{where}, with values of {values}.", f"{begin}{where}.", f"{begin}.")
+        told = f"{'values' if ' to ' in values else 'a value'} of {values}"
+        return _fitting(f"{begin}{where}, with {told}.", f"{begin}{where}.", f"{begin}.")
 
     def _where(self, at: Sequence[Standing]) -> str:
         return _where(at, self.first) or " in this scenario"
@@ -288,21 +288,30 @@ class _Words:
         if not open_:
             return []
         (number, one, other), found_at = max(open_.items(), key=lambda item: len(item[1]))
-        at = self._at([place for place, _ in found_at])
         found = self.first if number == 0 or self.cost is None else self.cost
-        about = found.question.about
-        name, decided = measure_name(about), self.cost is not None and all(one.variant is not None for one in self.best)
-        what = f"Open{at}: {quoted(one)} or {quoted(other)} in {name}"
-        if costs:
-            what = f"Open{at}: whether {quoted(one)} or {quoted(other)} has less {name}, and so which is best"
-        elif decided:
-            what = f"Open{at}, but without effect on what is best: {quoted(one)} or {quoted(other)} in {name}"
-        level = 1 - (1 - found.standings[0].level) * LAST_LOOK
-        seeds = self._enough(contrast.seeds_to_decide(level) for _, contrast in found_at)
+        about, level = found.question.about, 1 - (1 - found.standings[0].level) * LAST_LOOK
+        places, seeds = self._enough([(place, contrast.seeds_to_decide(level)) for place, contrast in found_at])
+        at, name = where(places, self.first.places, self.first.question.axes), measure_name(about)
+        pair, it = f"{quoted(one)} or {quoted(other)}", "it"
+        what = f"Open{at}: {pair} in {name}"
+        if costs and all(self._are_close(place, one, other) for place in places):
+            what = f"Open{at}: whether {pair} has less {name}, and so which is best"
+        elif costs:
+            what, it = (
+                f"Open{at}: whether {pair} has less {name}, and whether their {self.name} is close",
+                f"the {name}",
+            )
+        elif self.cost is not None and all(one.variant is not None for one in self.best):
+            what = f"Open{at}, but without effect on what is best: {pair} in {name}"
         if seeds is None:
-            return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take their {name} as equal."]
+            return [f"{what}; {_MOST_SEEDS} seeds would not decide {it}, so take their {name} as equal."]
         command = _command(self.asked.command, seeds, f"{one} differs from {other} in {about.name}")
-        return [f"{what}; about {seeds} seeds would decide it: {command}"]
+        return [f"{what}; about {seeds} seeds would decide {it}: {command}"]
+
+    def _are_close(self, place: Place, *names: str) -> bool:
+        """Whether variants are surely close to the best in the first goal, so that the cost decides between them."""
+        standing = self.first.at(place)
+        return standing is not None and all(name in standing.values and standing.close(name) for name in names)
 
     def _open_margin(self) -> str | None:
         """Where the best is open although the costs are decided: whether the cheapest comes close enough."""
@@ -323,20 +332,17 @@ class _Words:
             return None
         (one, other), found_at = max(found.items(), key=lambda item: len(item[1]))
         share = f"{CLOSE:g}" if self.first.question.about.share else f"{100 * CLOSE:g} %"
-        at = self._at([place for place, _ in found_at])
+        places, seeds = self._enough(found_at)
+        at = where(places, self.first.places, self.first.question.axes)
         what = f"Open{at}: whether {quoted(one)} is within {share} of {quoted(other)} in {self.name}"
-        seeds = self._enough(need for _, need in found_at)
         if seeds is None:
             return f"{what}; {_MOST_SEEDS} seeds would not decide it: it is on the border."
         return f"{what}; about {seeds} seeds would decide it: {_command(self.asked.command, seeds)}"
 
-    def _at(self, places: Sequence[Place]) -> str:
-        return where(places, self.first.places, self.first.question.axes)
-
-    def _enough(self, needs: Iterable[int | None]) -> int | None:
-        """The seeds that would decide all that few enough would decide; more than there are."""
-        seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
-        return None if seeds is None else max(seeds, self.seeds + 1)
+    def _enough(self, needs: Sequence[tuple[Place, int | None]]) -> tuple[list[Place], int | None]:
+        """The places that few enough seeds would decide, and how many, more than there are. If there are none: all."""
+        few = {place: need for place, need in needs if need is not None and need <= _MOST_SEEDS}
+        return (list(few), max(*few.values(), self.seeds + 1)) if few else ([place for place, _ in needs], None)
 
     def _open_costs(self) -> dict[_Pair, list[tuple[Place, Contrast]]]:
         """Where the best is open: the cheapest that may be best, against the one hardest to tell from it in cost."""

@@ -67,7 +67,8 @@ def two_digits(value: float) -> str:
         return f"less than {_LEAST:g}"
     if not value or not math.isfinite(value):
         return number(value)
-    return _fixed(_rounded(value, 2), max(0, 1 - math.floor(math.log10(abs(value)))))
+    rounded = _rounded(value, 2)
+    return _fixed(rounded, max(0, 1 - math.floor(math.log10(abs(rounded)))))
 
 
 def within(mean: float, low: float, high: float) -> str:

@@ -321,3 +321,35 @@ def test_paho(tmp_path: Path, protocol: MQTTProtocolVersion) -> None:
             await until(lambda: node.status()["mqtt"]["connected"] == 0)
 
     run(test)
+
+
+# --- Many at once ---------------------------------------------------------------------------------------------------
+
+
+def test_topics_that_are_answered_at_once_are_as_many_as_one_likes(tmp_path: Path) -> None:
+    """A durable client asks again for all its 500 topics: each is active already."""
+    topics = Subscribe(1, tuple(WantedTopic(f"t{number}/#", 1) for number in range(500)))
+
+    async def test() -> None:
+        async with speaking(tmp_path, protocol="flooding") as node:
+            for _ in range(2):
+                async with wire(node, Connect("c", V5, clean=False, properties=LASTING)) as client:
+                    assert isinstance(await client.next(), Connack)
+                    client.send(topics)
+                    assert await client.next() == Suback(1, (1,) * 500)
+
+    run(test)
+
+
+def test_publications_that_are_refused_at_once_hold_up_no_others(tmp_path: Path) -> None:
+    packets = [Publish("a/+/b" if number % 2 else "a/b", b"{}", 1, packet=number + 1) for number in range(600)]
+
+    async def test() -> None:
+        async with speaking(tmp_path, protocol="flooding") as node, wire(node, Connect("c", V5)) as client:
+            assert isinstance(await client.next(), Connack)
+            client.send(*packets)
+            answers = [await client.next() for _ in packets]
+            good = [one.packet for one in answers if isinstance(one, Puback) and one.reason < 0x80]
+            assert sorted(good) == list(range(1, 601, 2))
+
+    run(test)

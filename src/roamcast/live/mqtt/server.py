@@ -95,6 +95,7 @@ class MqttConnection(asyncio.Protocol):
         self._attached = False
         self._ended = False
         self._stopped = False
+        self._resuming = False
         self._heard = 0.0
         self._keep_alive = 0.0
         self._alarm: asyncio.TimerHandle | None = None
@@ -156,8 +157,9 @@ class MqttConnection(asyncio.Protocol):
 
     def resume(self) -> None:
         """Handles the packets that have arrived, as long as the session is ready for them."""
-        if self.transport is None:
+        if self.transport is None or self._resuming:  # what answers at once calls this from inside
             return
+        self._resuming = True
         try:
             while not (self._ended or self._waits):
                 packet = self._parser.next()
@@ -166,6 +168,8 @@ class MqttConnection(asyncio.Protocol):
                 self._take(packet)
         except PacketError as problem:
             self._refuse(problem)
+        finally:
+            self._resuming = False
         if not self._ended:
             (self.transport.pause_reading if self._waits else self.transport.resume_reading)()
 

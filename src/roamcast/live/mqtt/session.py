@@ -344,18 +344,24 @@ class MqttSession:
     def _subscribe(self, packet: Subscribe) -> None:
         identifier = packet.properties.get("subscription_identifier", (None,))[0]
         link, reasons = self.link, list[int]()
-        left = iter(packet.filters)
+        left, asked, going = iter(packet.filters), 0, False
 
         def go_on() -> None:
-            if self.link is not link or link is None:
+            """Asks for one after another. Most answers come before `_subscribe_to` returns, so this is a loop."""
+            nonlocal asked, going
+            if going:
                 return
-            wanted = next(left, None)
-            if wanted is not None:
+            going = True
+            while link is not None and self.link is link and len(reasons) == asked:
+                wanted = next(left, None)
+                if wanted is None:
+                    self.save()
+                    shown = tuple(reason if link.version == V5 or reason < 0x80 else 0x80 for reason in reasons)
+                    self._send_when_stored(Suback(packet.packet, shown))
+                    break
+                asked += 1
                 self._subscribe_to(AskedTopic(wanted, identifier), note)
-                return
-            self.save()
-            shown = tuple(reason if link.version == V5 or reason < 0x80 else 0x80 for reason in reasons)
-            self._send_when_stored(Suback(packet.packet, shown))
+            going = False
 
         def note(reason: int) -> None:
             reasons.append(reason)

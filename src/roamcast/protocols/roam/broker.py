@@ -82,8 +82,9 @@ class RoamBroker(Broker[Roam]):
         self._links = Links(params.neighbours)
         self._ways = Ways(self._key, params.table)
         self._store = Store(port, params.capacity, params.window)
-        self._filter: Filter = NOTHING
-        self._wanted = NOBODY  # the key of the filter
+        self._wants = False
+        self._summary: Filter | None = NOTHING  # of what is wanted here; None after subscriptions changed
+        self._wanted = NOBODY  # its key
         self._farewells = 0
         self._interval = self._links.interval(0, False, False)
         self._due = 0  # when the next hello is sent
@@ -111,11 +112,10 @@ class RoamBroker(Broker[Roam]):
         self._interests_changed(now)
 
     def _interests_changed(self, now: Time) -> None:
-        filters = self.local.filters
-        if not filters and self._wanted != NOBODY:
+        wants = bool(self.local.filters)
+        if self._wants and not wants:
             self._farewells = _FAREWELLS
-        self._filter = summarise(filters, self.params.summary) if filters else NOTHING
-        self._wanted = filter_key(self._filter)
+        self._wants, self._summary = wants, None
         self._hurry(now)
 
     def timer(self, now: Time, key: Hashable) -> None:
@@ -163,6 +163,10 @@ class RoamBroker(Broker[Roam]):
         self._links.update(now)
         self._store.expire(now)
         self._ways.age(now, self._links.life, self._links.density >= AMPLE)
+        if self._summary is None:  # made late: many subscriptions may change between two hellos
+            wanted = self.local.filters
+            self._summary = summarise(wanted, self.params.summary) if wanted else NOTHING
+            self._wanted = filter_key(self._summary)
         subscriber = self._wanted != NOBODY or self._farewells > 0
         self._interval = min(self._links.interval(now, subscriber, len(self._store) > 0), 2 * self._interval)
         self._told = now
@@ -172,7 +176,7 @@ class RoamBroker(Broker[Roam]):
         if subscriber:
             self._farewells = max(0, self._farewells - 1)
             ways[self._wanted] = pack([(self._key, 0)]) + ways.get(self._wanted, b"")
-            filters[self._wanted] = self._filter
+            filters[self._wanted] = self._summary
         tells = subscriber or self._links.sparse()
         received = self._store.summary() if tells else None
         return Hello(round(self._links.density), self._interval // MILLISECOND, ways, filters, unknown, received)
