@@ -192,7 +192,7 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("status", "--api", "10.0.0.1:1", "--tls-cert", "missing"), "error: missing: cannot be used as a certificate"),
         (("bridge", "http://a"), "error: http://a: expected mqtt://HOST"),
         (("bridge", "mqtt://a", "--password-file", "missing"), "error: missing: the password cannot be read: No such"),
-        (("bridge", "mqtt://a", "--password-file", "secret"), "error: secret: a password is one line of at most 1024 characters\n"),
+        (("bridge", "mqtt://a", "--password-file", "secret"), "error: secret: a password is one line of at"),
         (("bridge", "mqtt://a", "--password-file", "doc.xml"), "error: doc.xml: the password is open to every user"),
         (("bridge", "mqtt://a", "--out", "a/#/b"), "error: --out 'a/#/b': "),
         (("bridge", "mqtt://a", "--out", "$filter/a <"), "error: --out '$filter/a <': "),
