@@ -300,6 +300,16 @@ def test_a_number_in_a_range_is_in_one_of_its_places(numbers: list[int | float],
     assert place in found.tokens
 
 
+@pytest.mark.parametrize(("value", "passes"), [(0, True), (0.0, True), (-0.0, True), (math.inf, False)])
+def test_zero_and_infinity_have_their_places(value: float, passes: bool) -> None:
+    """A range that is narrower than any grid, and a number beyond all grids."""
+    narrow = parse_filter("t = 1 and v < 1e-300 and v > -1e-300")
+    summary = Summary.of([narrow, parse_filter("v > 100 and u = 2")], SummaryParams(association=True))
+    event = Event.of("t", {"t": 1, "v": value})
+    assert narrow.matches(event) == passes
+    assert summary.passes(EventDigest.of(event)) == passes
+
+
 # Hashes, which every machine must agree on. The expected ones come from `printf ... | b2sum -l 32`.
 
 

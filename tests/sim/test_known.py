@@ -8,6 +8,7 @@ import pytest
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.api import Broker
 from roamcast.protocols.catalogue import find
+from roamcast.sim import known, world
 from roamcast.sim.core import reference
 from roamcast.sim.known import Marks, Subjects, subjects_followed
 from roamcast.sim.port import SimulatedPort
@@ -80,11 +81,33 @@ def test_nothing_is_different_but_the_time_it_takes(
     assert calls < 0.9 * in_all
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "places"),
+    [
+        ("flooding", {"window": 2, "jitter": 0.3}, 2),
+        ("flooding", {"window": 2, "jitter": 0.3}, 3),
+        ("odmrp", {"window": 2}, 3),
+        ("opportunistic", ANNOUNCING, 1),
+    ],
+)
+def test_nor_with_few_places_while_messages_wait(
+    name: str, parameters: dict[str, Any], places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (known, world):
+        monkeypatch.setattr(module, "subjects_followed", lambda _nodes: places)
+    raw = {**CROWD, "protocol": {"name": name, "parameters": parameters}}
+    facts, _ = outcome(raw)
+    monkeypatch.setattr(SimulatedPort, "withhold", lambda *_, **__: None)
+    assert facts == outcome(raw)[0]
+
+
 def test_each_subject_has_a_number_and_the_oldest_loses_it() -> None:
-    subjects = Subjects("duplicate", 2)
+    begun: list[int] = []
+    subjects = Subjects("duplicate", 2, begun.append)
     assert [subjects.number(subject) for subject in ("a", "b", "a")] == [1, 2, 1]
     assert (subjects.find("b"), subjects.find("c")) == (2, None)
     assert [subjects.number(subject) for subject in ("c", "a", "b")] == [3, 4, 5]
+    assert begun == [1, 2, 3, 4, 5]
 
 
 def test_who_has_got_it_once_or_says_so_knows_it() -> None:

@@ -449,7 +449,7 @@ PROBLEMS: list[tuple[Model, str, str]] = [
     (Groups(pause=(-2.0, 2.0)), "pause", "the least pause -2 s: "),
     (Streets(speed=(0.0, 2.0)), "speed", "the least speed 0 m/s: "),
     (Streets(pause=(-2.0, 2.0)), "pause", "the least pause -2 s: "),
-    (Streets(blocks=(5, 0)), "blocks", "5 x 0 blocks: a grid has one or more in each direction"),
+    (Streets(blocks=(5, 0)), "blocks", "5 x 0 blocks: a grid has one to 100 in each direction"),
     (Streets(streets=(((1.0, 1.0), (1.0, 1001.0)),)), "streets", "corner 1 at (1, 1001): it must lie in the area"),
     (Streets(streets=(((1.0, 1.0),),)), "streets", "street 0: it must have two corners or more"),
     (

@@ -9,7 +9,7 @@ host counts them for it. Two things have to be known for that, and each has its 
   never leaves it. Here is the version of the plain core, which is the definition; the compiled one has arrays.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 _MAX_SUBJECTS: Final = 4096
@@ -26,9 +26,12 @@ def subjects_followed(nodes: int) -> int:
 class Subjects:
     """The numbers of the subjects of one kind of messages, from 1 on."""
 
-    def __init__(self, note: str | None, capacity: int) -> None:
+    def __init__(self, note: str | None, capacity: int, begin: Callable[[int], None]) -> None:
+        """`begin` is called with each new number: it takes its place in the core at once. Else nodes could still know
+        the former number there while messages that have it wait, although its subject can be forgotten no more."""
         self.note = note
         """What a withheld message counts as."""
+        self._begin = begin
         self._capacity = capacity
         self._latest = 0
         self._numbers: dict[Hashable, int] = {}
@@ -41,6 +44,7 @@ class Subjects:
             self._numbers[subject] = number
             if len(self._numbers) > self._capacity:
                 del self._numbers[next(iter(self._numbers))]
+            self._begin(number)
         return number
 
     def find(self, subject: Hashable) -> int | None:

@@ -7,6 +7,7 @@ same instant the agenda goes first, in the order of `Priority`; the core sees th
 import heapq
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -342,13 +343,17 @@ class World:
     def withhold(self, message: type[Message], note: str | None, once: bool) -> None:
         kind = self._kinds[message]
         if kind not in self._followed:
-            self._followed[kind] = Subjects(note, subjects_followed(self._scenario.nodes))
             self.core.follow(kind, once)
+            begin = partial(self._nobody_knows, kind)
+            self._followed[kind] = Subjects(note, subjects_followed(self._scenario.nodes), begin)
+
+    def _nobody_knows(self, kind: int, number: int) -> None:
+        self.core.know(kind, 0, number, False)
 
     def know(self, node: int, message: type[Message], subject: Hashable, known: bool) -> None:
-        kind = self._kinds[message]
-        subjects = self._followed.get(kind)
-        if subjects is not None:
+        kind = self._kinds.get(message)  # None: a broker from outside has messages of its own instead
+        subjects = None if kind is None else self._followed.get(kind)
+        if kind is not None and subjects is not None:
             number = subjects.number(subject) if known else subjects.find(subject)
             if number is not None:
                 self.core.know(kind, node, number, known)

@@ -114,6 +114,6 @@ def _numbered(step: int, place: int) -> bytes:
 def _place(number: Number, step: int) -> int:
     """The place of a number on a grid; far from 0 all numbers share one."""
     real, exponent = float(number), step - GRID
-    if math.frexp(real)[1] - exponent > 62:
+    if math.isinf(real) or (real and math.frexp(real)[1] - exponent > 62):
         return int(math.copysign(_FARTHEST, real))
     return math.floor(math.ldexp(real, -exponent))

@@ -39,8 +39,9 @@ _STAGED: Final = {"rows": _ROWS, "refused": _REFUSED}
 """The folders of what was parsed."""
 _PROBLEMS: Final = pa.schema({"problem": pa.string()})
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_DATE: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
-"""The usual forms of a time that are parsed by batches; a date that says its offset is not among them."""
+_DATE: Final = r"^(1\d{3}|20[0-2]\d|203[0-7])-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
+"""The usual forms of a time that are parsed by batches; a date that says its offset is not among them, nor one after
+2037, for which Arrow knows no summer time."""
 
 
 def read(spark: SparkSession, source: Path, staged: Path, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
@@ -67,9 +68,10 @@ def _from_text(spark: SparkSession, files: list[Path], staged: Path, columns: Sa
         (staged / folder).mkdir(parents=True)
     parts = parts_of(files)
     each = partial(_stage, columns, header, str(staged))
-    problems = spread(spark, [parts.slice(number, 1) for number in range(len(parts))], each, _PROBLEMS)
-    for problem in problems["problem"].to_pylist():
-        raise RoamcastError(problem)
+    if len(parts):
+        problems = spread(spark, [parts.slice(number, 1) for number in range(len(parts))], each, _PROBLEMS)
+        for problem in problems["problem"].to_pylist():
+            raise RoamcastError(problem)
     rows, refused = (
         spark.read.schema(from_arrow_schema(schema)).parquet(spark_uri(staged / folder))
         for folder, schema in _STAGED.items()
@@ -157,6 +159,7 @@ def _from_parquet(
 ) -> Read:
     frame = spark.read.parquet(spark_uri(source))
     found = find(tuple(frame.columns), named)
+    found = {"t": found["t"], **found}  # first, since a line of text that begins with an id may look like a comment
     wanted = frame.select(*(F.col(f"`{name}`").alias(what) for what, name in found.items()))
     columns = SampleColumns(tuple(found), {what: what for what in found}, zone=zone)
     if isinstance(wanted.schema["t"].dataType, StringType | TimestampNTZType):

@@ -37,7 +37,8 @@ def lines(spark: SparkSession, path: str) -> DataFrame:
 
 def files_of(folder: Path) -> list[Path]:
     """The files that Spark reads in a folder."""
-    return sorted(one for one in folder.rglob("*") if one.is_file() and one.name[0] not in "._")
+    every = (one for one in folder.rglob("*") if one.is_file())
+    return sorted(one for one in every if not any(part[0] in "._" for part in one.relative_to(folder).parts))
 
 
 def parts_of(files: Sequence[Path]) -> pa.Table:
@@ -53,7 +54,11 @@ def parts_of(files: Sequence[Path]) -> pa.Table:
 
 def lines_of(file: Path, begin: int = 0, end: int = sys.maxsize) -> Iterator[pa.StringArray]:
     """The lines that begin in a part of a file, as `lines` gives them."""
-    with io.BufferedReader(pa.input_stream(str(file), buffer_size=0)) as source:
+    try:
+        opened = pa.input_stream(str(file), buffer_size=0)
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be read here, as every worker must: {problem}") from None
+    with io.BufferedReader(opened) as source:
         left = end - begin
         if begin:  # the line that reaches into this part belongs to the one before
             source.seek(begin - 1)

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
+from roamcast.bounded import put
 from roamcast.sim.mobility.base import (
     Area,
     Bounds,
@@ -33,6 +34,12 @@ from roamcast.sim.mobility.waypoint import mean_slowness
 
 Street = tuple[Point, ...]
 
+_LEAST: Final = 0.001
+"""The shortest stretch of a street, m."""
+_MOST_BLOCKS: Final = 100
+_WAYS: Final = 256
+"""For so many goals the ways are remembered."""
+
 
 class Streets(Model, tag="streets", frozen=True, kw_only=True):
     """Nodes walk along streets, by the shortest way to a corner, pause, and walk to the next."""
@@ -48,12 +55,14 @@ class Streets(Model, tag="streets", frozen=True, kw_only=True):
     def problems(self, area: Area, nodes: int) -> Iterator[Problem]:
         yield from speed_problems(self.speed)
         yield from time_problems("pause", self.pause)
-        if min(self.blocks) < 1:
-            yield "blocks", f"{self.blocks[0]} x {self.blocks[1]} blocks: a grid has one or more in each direction"
+        if not 1 <= min(self.blocks) <= max(self.blocks) <= _MOST_BLOCKS:
+            x, y = self.blocks
+            yield "blocks", f"{x} x {y} blocks: a grid has one to {_MOST_BLOCKS} in each direction"
         bad = [problem for street in self.streets for problem in point_problems("streets", "corner", street, area)]
         for number, street in enumerate(self.streets):
-            if len(street) < 2 or any(a == b for a, b in pairwise(street)):
-                bad.append(("streets", f"street {number}: it must have two corners or more, none twice in a row"))
+            if len(street) < 2 or any(math.dist(*pair) < _LEAST for pair in pairwise(street)):
+                rule = "it must have two corners or more, each at least 1 mm from the one before"
+                bad.append(("streets", f"street {number}: {rule}"))
         yield from bad
         if self.streets and not bad and (apart := StreetMap(self.streets).apart()) is not None:
             yield "streets", f"no way leads from corner {self.streets[0][0]} to corner {apart}: all must be connected"
@@ -150,5 +159,5 @@ class StreetMap:
                 found[corner] = length, following
                 for other, more in self._beside[corner].items():
                     heapq.heappush(heap, (length + more, other, corner))
-        self._to[goal] = found
+        put(self._to, goal, found, _WAYS)
         return found
