@@ -84,7 +84,11 @@ def test_seeds_are_told_of_the_places_that_they_would_decide() -> None:
         ("a", 2): [10.0, 11.0, 12.0, 10.0, 11.0, 12.0],
         ("b", 2): [12.0, 10.0, 11.0, 12.0, 10.0, 11.0],
     }
-    assert said(values, OVERHEAD).lines[-1].startswith("Open at rate 1: a or b in overhead; about ")
+    assert (
+        said(values, OVERHEAD)
+        .lines[-1]
+        .startswith("Next, at rate 1: find out whether a or b is ahead in overhead; about ")
+    )
 
 
 def test_what_is_open_is_whether_the_cheapest_comes_close_enough() -> None:
@@ -99,7 +103,7 @@ def test_what_is_open_is_whether_the_cheapest_comes_close_enough() -> None:
     found = answer(asked(delivery, DELIVERY, OVERHEAD), curves_of(delivery=delivery, overhead=cost))
     assert found is not None
     assert found.lines[-1] == (
-        "Open: whether hint is within 0.05 of flooding in delivery; about 10 seeds would decide it: "
+        "Next: find out whether hint is within 0.05 of flooding in delivery; about 10 seeds would decide it: "
         "roamcast campaign e.toml --seeds 10"
     )
 

@@ -293,18 +293,20 @@ class _Words:
         places, seeds = self._enough([(place, contrast.seeds_to_decide(level)) for place, contrast in found_at])
         at, name = where(places, self.first.places, self.first.question.axes), measure_name(about)
         pair, it = f"{quoted(one)} or {quoted(other)}", "it"
-        what = f"Open{at}: {pair} in {name}"
-        if costs and all(self._are_close(place, one, other) for place in places):
-            what = f"Open{at}: whether {pair} has less {name}, and so which is best"
-        elif costs:
-            what, it = (
-                f"Open{at}: whether {pair} has less {name}, and whether their {self.name} is close",
-                f"the {name}",
-            )
-        elif self.cost is not None and all(one.variant is not None for one in self.best):
-            what = f"Open{at}, but without effect on what is best: {pair} in {name}"
         if seeds is None:
-            return [f"{what}; {_MOST_SEEDS} seeds would not decide {it}, so take their {name} as equal."]
+            words = (
+                f"no more seeds for the {name} of {pair}: {_MOST_SEEDS} would not tell them apart, so take it as equal"
+            )
+            return [f"{_next(at)}{words}."]
+        if costs and all(self._are_close(place, one, other) for place in places):
+            what = f"{_next(at)}find out whether {pair} has less {name}, and so which is best"
+        elif costs:
+            it = f"the {name}"
+            what = f"{_next(at)}find out whether {pair} has less {name}, and whether their {self.name} is close"
+        elif self.cost is not None and all(one.variant is not None for one in self.best):
+            what = f"Nothing is open in what is best, but{at} {pair} in {name} is"
+        else:
+            what = f"{_next(at)}find out whether {pair} is ahead in {name}"
         command = _command(self.asked.command, seeds, f"{one} differs from {other} in {about.name}")
         return [f"{what}; about {seeds} seeds would decide {it}: {command}"]
 
@@ -334,7 +336,7 @@ class _Words:
         share = f"{CLOSE:g}" if self.first.question.about.share else f"{100 * CLOSE:g} %"
         places, seeds = self._enough(found_at)
         at = where(places, self.first.places, self.first.question.axes)
-        what = f"Open{at}: whether {quoted(one)} is within {share} of {quoted(other)} in {self.name}"
+        what = f"{_next(at)}find out whether {quoted(one)} is within {share} of {quoted(other)} in {self.name}"
         if seeds is None:
             return f"{what}; {_MOST_SEEDS} seeds would not decide it: it is on the border."
         return f"{what}; about {seeds} seeds would decide it: {_command(self.asked.command, seeds)}"
@@ -442,6 +444,10 @@ def _not_decided(open_: Mapping[str, Sequence[Standing | Best]], found: MeasureC
     """Where nobody wins for sure, and who may: at most one part."""
     parts = [f"{_where(at, found)} ({who})" for who, at in open_.items()]
     return [f"not decided{','.join(parts)}"] if parts else []
+
+
+def _next(at: str) -> str:
+    return f"Next,{at}: " if at else "Next: "
 
 
 def _names(names: Sequence[str]) -> str:
