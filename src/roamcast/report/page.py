@@ -127,9 +127,9 @@ def _answers(experiments: list[DrawnExperiment]) -> Markup | None:
     parts = [part for index, drawn in enumerate(told) for part in _answer(drawn, len(told), index)]
     how = (
         "Variants are compared at each point, seed by seed. “95 % sure”: if you repeated this campaign many times, at "
-        "most 5 in 100 would contain any wrong statement about what is best; the same holds for each further goal. Bars "
-        "and bands in figures are 95 % each and less strict (without Bonferroni’s correction), so curves that look apart "
-        "can still be undecided."
+        "most 5 in 100 would contain any wrong statement about what is best; the same holds for each further goal. "
+        "Bars and bands in figures are 95 % each and less strict (without Bonferroni’s correction), so curves that "
+        "look apart can still be undecided."
     )
     reading = (
         "Point at, tap or focus a point of a figure to read it; the arrow keys move between points. Press a name in a "
