@@ -122,7 +122,7 @@ def test_a_durable_subscription_waits_until_it_is_ended(node: Process) -> None:
 def test_status(node: Process) -> None:
     roamcast("pub", "n=1")
     text = roamcast("status").stdout
-    assert text.startswith("node 7, roam (delivered 1024, life 60.0, capacity 1024, window 4096, ")
+    assert text.startswith("node 7, flooding (delivered 1024, jitter 0.01, window 4096), at ")
     assert "here       3 m, 4 m\n" in text
     assert "neighbours none\n" in text
     assert "key        none: insecure\n" in text

@@ -52,6 +52,7 @@ class Relay(asyncio.DatagramProtocol):
 
 def settings(folder: Path, node: int = 1, **changes: Any) -> NodeSettings:  # noqa: ANN401  # of NodeSettings
     given: dict[str, Any] = {
+        "protocol": "flooding",  # the smallest: most tests are about the node
         "insecure": "key" not in changes,
         "store": folder / f"{node}.store",
         "sync": "normal",
@@ -127,7 +128,7 @@ class Process:
         self.control = f"unix:{folder / f'{node}.socket'}"
         self.store = folder / f"{node}.store"
         words = ["node", "--id", str(node), "--store", str(self.store), "--api", self.control, "--seed", "1"]
-        words += options
+        words += ["--protocol", "flooding", *options]  # as `settings`
         if air is not None:  # without one it would broadcast
             words += ["--air", air]
         if "--key" not in options:
